@@ -99,6 +99,27 @@ export function Button({ look = '', text, type = 'button', ...rest }: ButtonProp
   );
 }
 
+type SelectProps = Pick<
+  ComponentProps<'select'>,
+  'aria-label' | 'disabled' | 'id' | 'name' | 'title' | 'value'
+> & {
+  readonly options: readonly { value: string | number; text: string; title?: string; disabled?: boolean }[];
+  readonly onChoose: (value: string, list: HTMLSelectElement) => void;
+};
+
+/** A choice from a list. */
+export function Select({ options, onChoose, ...rest }: SelectProps): JSX.Element {
+  return (
+    <select {...rest} onChange={({ currentTarget }) => onChoose(currentTarget.value, currentTarget)}>
+      {options.map(({ text, ...option }) => (
+        <option key={option.value} {...option}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
 interface DisclosureProps {
   /** Its class. */
   readonly look: string;

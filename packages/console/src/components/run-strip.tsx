@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { calm, type Narration, narrate } from '../llm-server/narration.ts';
 import { type ConsoleState, useConsole } from '../state/console-state.ts';
 import { BY_HAND, playerName, RECORDED, type Run } from '../state/run.ts';
-import { Icon } from './controls.tsx';
+import { Icon, Select } from './controls.tsx';
 import { count } from './format.ts';
 import { LazyRunCards, LazyRunSentence } from './lazy.tsx';
 
@@ -36,23 +36,20 @@ export function AddRun(): JSX.Element | null {
   if (!isOffered || state.latest.value === undefined) return null;
   const isJoining = state.joining.value !== undefined;
   return (
-    <label class={isJoining ? 'button add-run joining muted' : 'button add-run'}>
+    <div class={isJoining ? 'button add-run joining muted' : 'button add-run'}>
       <Icon name="plus" />
       <span>{isJoining ? 'Joining …' : 'Compare'}</span>
-      <select
+      <Select
         aria-label="Compare with"
         value=""
         disabled={isJoining}
-        onChange={(event) => {
-          const policy = event.currentTarget.value;
-          event.currentTarget.value = '';
+        options={[{ value: '', text: 'Compare with …' }, ...policyOptions(state)]}
+        onChoose={(policy, list) => {
+          list.value = '';
           if (policy) void state.addRun(policy);
         }}
-      >
-        <option value="">Compare with …</option>
-        <PolicyOptions />
-      </select>
-    </label>
+      />
+    </div>
   );
 }
 
@@ -64,30 +61,23 @@ export function BusyBar(): JSX.Element {
 /** Chooses who plays a run. */
 export function DriverSelect({ run, label }: { run: Run; label: string }): JSX.Element {
   const state = useConsole();
+  const isRecorded = run.driver.value === RECORDED;
   return (
-    <select
+    <Select
       aria-label={label}
       value={run.driver.value}
-      onChange={(event) => state.chooseDriver(event.currentTarget.value, run)}
-    >
-      {run.driver.value === RECORDED && <option value={RECORDED}>{playerName(state, run)}, recorded</option>}
-      <PolicyOptions />
-      <option value={BY_HAND}>By hand</option>
-    </select>
+      options={[
+        ...(isRecorded ? [{ value: RECORDED, text: `${playerName(state, run)}, recorded` }] : []),
+        ...policyOptions(state),
+        { value: BY_HAND, text: 'By hand' },
+      ]}
+      onChoose={(driver) => state.chooseDriver(driver, run)}
+    />
   );
 }
 
-function PolicyOptions(): JSX.Element {
-  return (
-    <>
-      {useConsole().policies.value.map(({ name, title, description }) => (
-        <option key={name} value={name} title={description}>
-          {title}
-        </option>
-      ))}
-    </>
-  );
-}
+const policyOptions = ({ policies }: ConsoleState) =>
+  policies.value.map(({ name, title, description }) => ({ value: name, text: title, title: description }));
 
 /** One sentence on what the server of a run is fighting with, in the window that the figures are of. */
 export function NarrationLine({ run }: { run: Run }): JSX.Element {

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { isKnown, LARGEST_SEED } from '../state/choices.ts';
 import { useConsole } from '../state/console-state.ts';
 import { openPanel, PANELS, type PanelName } from '../state/page-signals.ts';
-import { Button, Disclosure, Icon, PageHeader } from './controls.tsx';
+import { Button, Disclosure, Icon, PageHeader, Select } from './controls.tsx';
 import { LazyOptionsMenu } from './lazy.tsx';
 import { Transport } from './transport.tsx';
 
@@ -22,19 +22,16 @@ export function TopBar(): JSX.Element {
         {state.tasks.value.length > 0 && (
           <div class="field row gap">
             <label for="task">Task</label>
-            <select
+            <Select
               id="task"
               value={state.task.value}
               title={task?.description}
-              onChange={(event) => state.chooseTask(event.currentTarget.value)}
-            >
-              {state.tasks.value.map(({ id, name, difficulty }) => (
-                <option key={id} value={String(id)}>
-                  {name}
-                  {difficulty ? ` · ${difficulty}` : ''}
-                </option>
-              ))}
-            </select>
+              options={state.tasks.value.map(({ id, name, difficulty }) => ({
+                value: String(id),
+                text: difficulty ? `${name} · ${difficulty}` : name,
+              }))}
+              onChoose={state.chooseTask}
+            />
           </div>
         )}
         <div class="field seed row gap">

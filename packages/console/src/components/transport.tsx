@@ -4,7 +4,7 @@ import { timeOf } from '../charts/chart-spec.ts';
 import { isKnown } from '../state/choices.ts';
 import { useConsole } from '../state/console-state.ts';
 import { SPEEDS } from '../state/page-signals.ts';
-import { Button, Icon } from './controls.tsx';
+import { Button, Icon, Select } from './controls.tsx';
 import { tip } from './figure.tsx';
 import { clock, count, words } from './format.ts';
 
@@ -46,20 +46,17 @@ export function Transport(): JSX.Element {
         disabled={!ready || over}
         onClick={() => void state.step()}
       />
-      <select
+      <Select
         aria-label="Speed"
         value={state.speed.value}
-        onChange={(event) => {
-          state.speed.value = Number(event.currentTarget.value);
+        options={SPEEDS.map((speed) => ({
+          value: speed,
+          text: `${speed} ${isOurs ? 'window' : 'step'}${speed === 1 ? '' : 's'}/s`,
+        }))}
+        onChoose={(speed) => {
+          state.speed.value = Number(speed);
         }}
-      >
-        {SPEEDS.map((speed) => (
-          <option key={speed} value={speed}>
-            {speed} {isOurs ? 'window' : 'step'}
-            {speed === 1 ? '' : 's'}/s
-          </option>
-        ))}
-      </select>
+      />
     </fieldset>
   );
 }

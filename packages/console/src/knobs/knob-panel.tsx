@@ -1,7 +1,7 @@
 import { useComputed } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { Knob } from '../api/action-schema.ts';
-import { Button } from '../components/controls.tsx';
+import { Button, Select } from '../components/controls.tsx';
 import { tip } from '../components/figure.tsx';
 import { words } from '../components/format.ts';
 import { LazyField, LazyWhyPanel } from '../components/lazy.tsx';
@@ -115,21 +115,20 @@ export interface KnobControlProps {
 /** The control by which a person sets one field. */
 export function KnobControl(props: KnobControlProps): JSX.Element {
   const { knob, label, value, locked, onTurn } = props;
+  const shared = { name: knob.name, 'aria-label': label, disabled: locked };
   switch (knob.kind) {
     case 'range': {
       const stops = sliderStops(knob, KNOB_GUIDE[knob.name]?.doubling === true);
       const index = nearestStop(stops, Number(value ?? knob.minimum));
       return (
         <input
+          {...shared}
           type="range"
-          name={knob.name}
-          aria-label={label}
           aria-valuetext={knobText(knob, value)}
           min={0}
           max={stops.length - 1}
           step={1}
           value={index}
-          disabled={locked}
           style={{ '--filled': `${(index / (stops.length - 1)) * 100}%` }}
           onInput={(event) => onTurn(stops[event.currentTarget.valueAsNumber])}
         />
@@ -141,13 +140,11 @@ export function KnobControl(props: KnobControlProps): JSX.Element {
       return (
         <label class="switch">
           <input
+            {...shared}
             type="checkbox"
             role="switch"
             aria-checked={value === true}
-            name={knob.name}
-            aria-label={label}
             checked={value === true}
-            disabled={locked}
             onChange={(event) => onTurn(event.currentTarget.checked)}
           />
           <span aria-hidden="true">{value === true ? 'On' : 'Off'}</span>
@@ -173,20 +170,17 @@ function ChoiceControl({
   const texts = values.map((option) => valueText(knob, option));
   if (canBeAbsent || values.length > 6 || texts.join('').length > 24) {
     return (
-      <select
+      <Select
         name={knob.name}
         aria-label={label}
         disabled={locked}
         value={values.indexOf(value)}
-        onChange={(event) => onTurn(values[Number(event.currentTarget.value)])}
-      >
-        {canBeAbsent && <option value={-1}>–</option>}
-        {texts.map((text, i) => (
-          <option key={text} value={i} disabled={masked.includes(values[i])}>
-            {text}
-          </option>
-        ))}
-      </select>
+        options={[
+          ...(canBeAbsent ? [{ value: -1, text: '–' }] : []),
+          ...texts.map((text, i) => ({ value: i, text, disabled: masked.includes(values[i]) })),
+        ]}
+        onChoose={(index) => onTurn(values[Number(index)])}
+      />
     );
   }
   return (

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { EnvironmentEntry } from '@servegym/openenv/protocol';
 import type { JSX } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
-import { Button } from '../components/controls.tsx';
+import { Button, Select } from '../components/controls.tsx';
 import { words } from '../components/format.ts';
 import { KnobControl, type KnobControlProps } from '../knobs/knob-panel.tsx';
 import { knobText } from '../knobs/knob-values.ts';
@@ -129,17 +129,15 @@ function EnvironmentChoice(): JSX.Element {
           {environment.value?.name} {environment.value?.version}
         </span>
       ) : (
-        <select
+        <Select
           aria-label="Environment"
           value={HERE}
-          onChange={(event) => location.assign(`../${event.currentTarget.value}web/`)}
-        >
-          {entries.value.map(({ name, version, path }) => (
-            <option key={path} value={path}>
-              {name} {version}
-            </option>
-          ))}
-        </select>
+          options={entries.value.map(({ name, version, path }) => ({
+            value: path,
+            text: `${name} ${version}`,
+          }))}
+          onChoose={(path) => location.assign(`../${path}web/`)}
+        />
       )}
       <p class="trade muted">{environment.value?.description}</p>
     </div>
@@ -147,56 +145,42 @@ function EnvironmentChoice(): JSX.Element {
 }
 
 /** A field to type into: numbers without bounds, texts, and what else is JSON. */
-export function PlainField(props: KnobControlProps): JSX.Element | null {
-  const { knob, label, value, locked, onTurn } = props;
-  switch (knob.kind) {
-    case 'number':
-      return (
-        <input
-          type="number"
-          name={knob.name}
-          aria-label={label}
-          min={knob.minimum}
-          max={knob.maximum}
-          step={knob.integer ? 1 : 'any'}
-          value={typeof value === 'number' ? value : ''}
-          disabled={locked}
-          onChange={({ currentTarget: { validity, value: text, valueAsNumber } }) => {
-            if (validity.valid) onTurn(text === '' ? undefined : valueAsNumber);
-          }}
-        />
-      );
-    case 'text':
-      return (
-        <input
-          type="text"
-          name={knob.name}
-          aria-label={label}
-          value={typeof value === 'string' ? value : ''}
-          disabled={locked}
-          onChange={({ currentTarget: { value: text } }) =>
-            onTurn(text === '' && knob.optional ? undefined : text)
-          }
-        />
-      );
-    case 'json':
-      return <JsonField {...props} />;
-    default:
-      return null;
-  }
-}
-
-function JsonField({ knob, label, value, locked, onTurn }: KnobControlProps): JSX.Element {
+export function PlainField({ knob, label, value, locked, onTurn }: KnobControlProps): JSX.Element | null {
   const isWrong = useSignal(false);
+  const shared = { name: knob.name, 'aria-label': label, disabled: locked };
+  if (knob.kind === 'number')
+    return (
+      <input
+        {...shared}
+        type="number"
+        min={knob.minimum}
+        max={knob.maximum}
+        step={knob.integer ? 1 : 'any'}
+        value={typeof value === 'number' ? value : ''}
+        onChange={({ currentTarget: { validity, value: text, valueAsNumber } }) => {
+          if (validity.valid) onTurn(text === '' ? undefined : valueAsNumber);
+        }}
+      />
+    );
+  if (knob.kind === 'text')
+    return (
+      <input
+        {...shared}
+        type="text"
+        value={typeof value === 'string' ? value : ''}
+        onChange={({ currentTarget: { value: text } }) =>
+          onTurn(text === '' && knob.optional ? undefined : text)
+        }
+      />
+    );
   return (
     <textarea
-      name={knob.name}
+      {...shared}
       aria-label={`${label}, as JSON`}
       aria-invalid={isWrong.value}
       rows={2}
       placeholder="JSON"
       value={value === undefined ? '' : JSON.stringify(value)}
-      disabled={locked}
       onChange={({ currentTarget: { value: text } }) => {
         try {
           onTurn(text.trim() === '' ? undefined : JSON.parse(text));

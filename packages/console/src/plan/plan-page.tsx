@@ -2,7 +2,7 @@ import type { Chart } from '@servegym/operators/report';
 import { type JSX, render } from 'preact';
 import { startTheme } from '../charts/palette.ts';
 import { XYChartBox } from '../charts/xy-chart.tsx';
-import { Button, PageHeader } from '../components/controls.tsx';
+import { Button, PageHeader, Select } from '../components/controls.tsx';
 import { count } from '../components/format.ts';
 import { Sections } from '../report/sections.tsx';
 import { Planning, type SearchState, type TypedLimits } from './plan-client.ts';
@@ -69,21 +69,17 @@ function PlanForm({ planning }: { planning: Planning }): JSX.Element {
       <TraceDrop planning={planning} />
       <div class="plan-fields row wrap">
         {!trace.value && TRAFFIC_FIELDS.map(numberField)}
-        <label class="grid small">
+        <div class="grid small">
           <span class="muted">Model</span>
-          <select
+          <Select
+            aria-label="Model"
             value={model.value}
-            onChange={(event) => {
-              model.value = event.currentTarget.value;
+            options={models.value.map(({ name }) => ({ value: name, text: name }))}
+            onChoose={(name) => {
+              model.value = name;
             }}
-          >
-            {models.value.map(({ name }) => (
-              <option key={name} value={name}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
+          />
+        </div>
         {SLO_FIELDS.map(numberField)}
         <div class="gap wrap">
           {underWay.value ? (
