@@ -75,15 +75,6 @@ function validationText(entry: unknown): string {
   return where ? `${where}: ${String(msg)}` : String(msg);
 }
 
-/** Waits for code of the page that is fetched when it is needed. @throws ApiError */
-export async function fetchPart<T>(part: Promise<T>): Promise<T> {
-  try {
-    return await part;
-  } catch {
-    throw new ApiError('unreachable', 0, 'Part of the page could not be fetched.');
-  }
-}
-
 const ANSWER_WITHIN_MS = 20_000;
 
 /** Requests to the server whose API stands under `root`, which ends in a slash. Every method throws `ApiError`. */

@@ -93,14 +93,18 @@ export function chartOptions(
   const base = baseOptions(context);
   const hasRight = traces.some(({ series }) => series.axis === 'right');
   const bounds = () => limits().map(({ value }) => value);
+  /** @param least width, in text sizes */
+  const valueAxis = (scale: string, least: number, tick: (value: number) => string): uPlot.Axis => ({
+    ...axisLook(context),
+    scale,
+    size: (_, labels) => context.textSize * Math.max(least, widest(labels) * 0.58 + 10 / context.textSize),
+    space: context.textSize * 2.8,
+    values: (_, splits) => splits.map((value) => (value === null ? '' : tick(value))),
+  });
   const axes: uPlot.Axis[] = [
     timeAxis(context),
     {
-      ...axisLook(context),
-      scale: 'left',
-      size: (_, labels) => Math.max(context.textSize * 3.2, widest(labels) * context.textSize * 0.58 + 10),
-      space: context.textSize * 2.8,
-      values: (_, splits) => splits.map((value) => (value === null ? '' : spec.tick(value))),
+      ...valueAxis('left', 3.2, spec.tick),
       ...(spec.levels && { splits: () => spec.levels!.map((_, level) => level) }),
       ...(spec.logarithmic && {
         splits: (_: uPlot, __: number, low: number, high: number) => decades([low, high]),
@@ -108,15 +112,7 @@ export function chartOptions(
     },
   ];
   if (hasRight) {
-    axes.push({
-      ...axisLook(context),
-      scale: 'right',
-      side: 1,
-      size: (_, labels) => Math.max(context.textSize * 2.4, widest(labels) * context.textSize * 0.58 + 10),
-      space: context.textSize * 2.8,
-      grid: { show: false },
-      values: (_, splits) => splits.map((value) => spec.rightTick?.(value) ?? String(value)),
-    });
+    axes.push({ ...valueAxis('right', 2.4, spec.rightTick ?? String), side: 1, grid: { show: false } });
   }
   return {
     ...base,

@@ -100,32 +100,31 @@ export function usePlotContext(): PlotContext {
     return () => removeEventListener('resize', measure);
   }, [textSize]);
   const size = textSize.value;
-  return useMemo<PlotContext>(
-    () => ({
+  return useMemo<PlotContext>(() => {
+    const told = () => state.latest.peek()?.telemetry.windowSeconds;
+    const windowSeconds = () => told() ?? 1;
+    return {
       textSize: size,
       range() {
         const [from, to] = state.zoomed.value ?? [0, state.charted.peek()];
-        const windowSeconds = state.latest.peek()?.telemetry.windowSeconds ?? 1;
-        return [from * windowSeconds, to * windowSeconds];
+        return [from * windowSeconds(), to * windowSeconds()];
       },
       onZoom(from, to) {
-        const windowSeconds = state.latest.peek()?.telemetry.windowSeconds ?? 1;
-        const [first, last] = [Math.max(0, Math.floor(from / windowSeconds)), Math.ceil(to / windowSeconds)];
+        const first = Math.max(0, Math.floor(from / windowSeconds()));
+        const last = Math.ceil(to / windowSeconds());
         if (last > first) state.zoomed.value = [first, last];
       },
-      timeText: (value) =>
-        state.latest.peek()?.telemetry.windowSeconds === undefined ? count(value) : clock(value),
+      timeText: (value) => (told() === undefined ? count(value) : clock(value)),
       onPoint(index) {
         state.pointedAt.value = index;
       },
       onPick: state.seek,
       position() {
         const at = state.position.value;
-        return at === null ? null : at * (state.latest.peek()?.telemetry.windowSeconds ?? 1);
+        return at === null ? null : at * windowSeconds();
       },
-    }),
-    [size, state],
-  );
+    };
+  }, [size, state]);
 }
 
 function smallTextSize(): number {

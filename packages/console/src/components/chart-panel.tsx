@@ -6,7 +6,6 @@ import {
   createColumns,
   presentSeries,
   type SeriesSpec,
-  type Trace,
   tracesOf,
 } from '../charts/chart-spec.ts';
 import { RUN_LOOKS } from '../charts/palette.ts';
@@ -41,8 +40,13 @@ function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
   const source = useMemo<PlotSource | undefined>(() => {
     void epoch;
     if (kinds.value === '') return undefined;
-    const isCompared = state.runs.peek().length > 1;
-    const traces = isCompared ? comparedTraces(shown.peek()) : tracesOfOne(spec, shown.peek());
+    const traces = [...Map.groupBy(shown.peek(), ({ run }) => run)].flatMap(([run, of]) =>
+      tracesOf(
+        of.map(({ series }) => series),
+        spec.signed === true,
+        () => run.frames.value,
+      ),
+    );
     const columns = createColumns(traces);
     const limits = () => {
       const latest = state.latest.peek();
@@ -118,23 +122,6 @@ function shownSeries(state: ConsoleState, spec: ChartSpec): ShownSeries[] {
 
 function comparedSeries(state: ConsoleState, spec: ChartSpec, run: Run): SeriesSpec {
   return { ...spec.compared, ...RUN_LOOKS[run.place], label: playerName(state, run) };
-}
-
-function tracesOfOne(spec: ChartSpec, shown: readonly ShownSeries[]): Trace[] {
-  const [first] = shown;
-  return tracesOf(
-    shown.map(({ series }) => series),
-    spec.signed === true,
-    () => first.run.frames.value,
-  );
-}
-
-function comparedTraces(shown: readonly ShownSeries[]): Trace[] {
-  return shown.map(({ series, run }) => ({
-    series,
-    at: (frame) => series.value(frame) ?? null,
-    frames: () => run.frames.value,
-  }));
 }
 
 function reading(state: ConsoleState, { series, run }: ShownSeries): string {

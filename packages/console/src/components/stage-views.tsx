@@ -123,11 +123,7 @@ export function GpuViews(): JSX.Element | null {
 }
 
 /** Prefill reads prompts, decode writes answers; a GPU that does both has no role of its own. */
-const ROLES: Readonly<Record<string, string>> = {
-  mixed: '',
-  prefill: 'reads',
-  decode: 'writes',
-};
+export const ROLES: Readonly<Record<string, string>> = { mixed: '', prefill: 'reads', decode: 'writes' };
 
 function GpuView({ index }: { index: number }): JSX.Element {
   const state = useConsole();

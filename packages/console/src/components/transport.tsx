@@ -71,6 +71,18 @@ export function Scrubber(): JSX.Element | null {
   const all = Math.max(windows ?? newest, newest, 1);
   const frame = state.shown.value;
   if (!frame) return null;
+  const { phase, windowSeconds } = frame.telemetry;
+  const shown = (
+    <>
+      {count(state.shownIndex.value)}
+      {windows !== undefined && <span class="of"> of {count(windows)}</span>}
+    </>
+  );
+  const places = [
+    ['Traffic', 'What the arriving requests are like now; the policy is not told', phase && words(phase)],
+    ['Window', 'The policy decides once a window', shown],
+    ['Time', 'Simulated time since the start of the episode', windowSeconds ? clock(timeOf(frame)) : ''],
+  ] as const;
   const done = (index.value / all) * 100;
   const reach = (newest / all) * 100;
   return (
@@ -112,24 +124,14 @@ export function Scrubber(): JSX.Element | null {
         </div>
       )}
       <dl class="position small wrap nowrap">
-        {frame.telemetry.phase && (
-          <div {...tip('What the arriving requests are like now; the policy is not told')}>
-            <dt>Traffic</dt>
-            <dd>{words(frame.telemetry.phase)}</dd>
-          </div>
-        )}
-        <div {...tip('The policy decides once a window')}>
-          <dt>Window</dt>
-          <dd>
-            {count(state.shownIndex.value)}
-            {windows !== undefined && <span class="of"> of {count(windows)}</span>}
-          </dd>
-        </div>
-        {frame.telemetry.windowSeconds !== undefined && (
-          <div {...tip('Simulated time since the start of the episode')}>
-            <dt>Time</dt>
-            <dd>{clock(timeOf(frame))}</dd>
-          </div>
+        {places.map(
+          ([name, meaning, place]) =>
+            place && (
+              <div key={name} {...tip(meaning)}>
+                <dt>{name}</dt>
+                <dd>{place}</dd>
+              </div>
+            ),
         )}
       </dl>
     </section>

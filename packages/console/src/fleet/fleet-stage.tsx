@@ -4,6 +4,7 @@ import { Charts } from '../components/chart-panel.tsx';
 import { tip } from '../components/figure.tsx';
 import { amount, count, dollars, latencyText, percent, words } from '../components/format.ts';
 import { type ClassShare, ClassShares, Meter, Observed, Station, startText } from '../components/stage.tsx';
+import { ROLES } from '../components/stage-views.tsx';
 import { withOtherCharts } from '../lazy/further-charts.ts';
 import { useConsole } from '../state/console-state.ts';
 import type { ClassTelemetry, Frame, ReplicaTelemetry } from '../state/frame.ts';
@@ -100,8 +101,6 @@ function ReplicaCards(): JSX.Element {
 /** Bars of a card, by their colour. */
 const METERS = { arrivals: 'sent by the router', running: 'running', waiting: 'waiting', kv: 'KV in use' };
 
-const ROLES: Readonly<Record<string, string>> = { prefill: 'reads', decode: 'writes' };
-
 interface ReplicaCardProps {
   readonly replica: ReplicaTelemetry;
   /** Most requests in flight on a replica. */
@@ -111,18 +110,8 @@ interface ReplicaCardProps {
 }
 
 function ReplicaCard({ replica, busiest, mostRouted }: ReplicaCardProps): JSX.Element {
-  const {
-    id,
-    state,
-    role,
-    readyInS,
-    routed,
-    running,
-    waiting,
-    kvUse,
-    hasFailed,
-    prefixCacheHitRate: prefixHits,
-  } = replica;
+  const { id, state, role, readyInS, routed, running, waiting, kvUse, hasFailed } = replica;
+  const { prefixCacheHitRate: prefixHits } = replica;
   const said = [
     hasFailed && 'Failed in this window',
     state === 'starting'

@@ -1,10 +1,9 @@
 import { batch } from '@preact/signals';
 import { readAbilities } from '../api/action-schema.ts';
 import type { Client } from '../api/client.ts';
-import { fetchPart } from '../api/transport.ts';
 import type { EpisodeFile, Fields } from '../api/wire.ts';
 import { startValues } from '../knobs/knob-values.ts';
-import { type Choices, namedOptions, pickDrivers, pickTask } from './choices.ts';
+import { type Choices, faultsOf, pickDrivers, pickOptions, pickTask } from './choices.ts';
 import { type PageSignals, watchEpisode } from './page-signals.ts';
 import type { Player } from './player.ts';
 import type { Problems } from './reconnection.ts';
@@ -119,18 +118,17 @@ function takeChoices({ task, tasks, seed, options, abilities }: PageSignals, { r
   const { task_id, seed: recordedSeed, ...rest } = reset;
   task.value = pickTask(tasks.value, task_id === undefined ? undefined : String(task_id));
   seed.value = typeof recordedSeed === 'number' ? recordedSeed : 0;
-  options.value = namedOptions(abilities.value, rest);
+  options.value = pickOptions(abilities.value, rest);
 }
 
 /** Fills the page with what a server offers and the choices that it has. Answers the faults of the others. @throws ApiError */
 async function readServer(client: Client, page: PageSignals, choices: Choices): Promise<string[]> {
-  const [info, schemas, tasks, policies, description, checks] = await Promise.all([
+  const [info, schemas, tasks, policies, description] = await Promise.all([
     client.metadata(),
     client.schema(),
     client.tasks(),
     client.policies(),
     client.description(),
-    asksForSomething(choices) ? fetchPart(import('../lazy/check-choices.ts')) : undefined,
   ]);
   const abilities = readAbilities(description);
   batch(() => {
@@ -141,14 +139,10 @@ async function readServer(client: Client, page: PageSignals, choices: Choices): 
     page.abilities.value = abilities;
     page.task.value = pickTask(tasks, choices.task);
     page.seed.value = choices.seed ?? page.seed.value;
-    page.options.value = checks?.pickOptions(abilities, choices.options) ?? {};
+    page.options.value = pickOptions(abilities, choices.options);
     const drivers = pickDrivers(policies, choices.policies);
     page.runs.value = drivers.map((name, place) => new Run(client, place, name));
     page.run.value = page.runs.value[0];
   });
-  return checks?.faultsOf(choices, tasks, policies, abilities) ?? [];
-}
-
-function asksForSomething({ task, policies, options, faults = [] }: Choices): boolean {
-  return task !== undefined || policies.length + faults.length + Object.keys(options).length > 0;
+  return faultsOf(choices, tasks, policies, abilities);
 }
