@@ -87,19 +87,6 @@ function shownPlan(plan: FleetPlan) {
   };
 }
 
-/** What `plan` answers for a trace. */
-export interface LogAnswer {
-  readonly requests: number;
-  /** At each load. */
-  readonly requestsSimulated: number;
-  readonly requestsPerS: number;
-  readonly hours: number;
-  /** Without assumptions, and with them; the cheapest first. */
-  readonly plans: readonly LogPlan[];
-  readonly riskier: readonly LogPlan[];
-  readonly notPlanned: number;
-}
-
 /**
  * Runs jobs one after another on this thread. Their results have the bits that threads and queues give.
  * @param turn lets others have their turn before each job
@@ -137,7 +124,7 @@ export async function planLog(
   bounds: { readonly ttft: number; readonly tpot: number },
   jobs: JobEngine,
   onProgress: OnProgress = () => {},
-): Promise<LogAnswer> {
+) {
   const { trace, refused } = traceWithin(log, longestRequest({ profile: profiles[0]! }));
   const traffic = { trace, refused, split: splitTrace(trace, SIMULATED_REQUESTS) };
   const result = await planFleet(jobs, profiles, traffic, {
@@ -150,6 +137,10 @@ export async function planLog(
   const { requests, requestsSimulated, requestsPerS, hours, plans, riskier, notPlanned } = result;
   return {
     ...{ requests, requestsSimulated, requestsPerS, hours, notPlanned: notPlanned.length },
+    // Without assumptions, and with them; the cheapest first.
     ...{ plans: plans.map(shownPlan), riskier: riskier.map(shownPlan) },
   };
 }
+
+/** What `plan` answers for a trace; `requestsSimulated` at each load. */
+export type LogAnswer = Awaited<ReturnType<typeof planLog>>;

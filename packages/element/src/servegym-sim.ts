@@ -3,7 +3,7 @@ import chartStyle from './curve-charts.css?inline';
 import { curveCharts, RESTS_ON, rateText, usdText, VALUES, valueRows } from './curve-charts.ts';
 import { filmPicture } from './film-picture.ts';
 import { escaped, htmlTable, percent, timeText } from './line-chart.ts';
-import type { LoadCurve } from './load-curve.ts';
+import type { CurvePoint, LoadCurve } from './load-curve.ts';
 import { LOG_PART, logPlans } from './log-plans.ts';
 import style from './servegym-sim.css?inline';
 import { DEFAULTS, entryOf, RANGES, readSettings, type Settings } from './settings.ts';
@@ -309,20 +309,15 @@ export class ServegymSim extends HTMLElement {
         : breaking.first === null
           ? 'the SLO holds at every rate'
           : `then ${breaking.first} breaks`;
-    const figures: readonly (readonly [string, string, string, boolean?])[] = [
+    type Figure = readonly [name: string, value: string, more: string, isBroken?: boolean];
+    const latency = (name: string, { p50, p99 }: CurvePoint['ttft'], most: number): Figure => [
+      ...([`${name} at ${rateText(at.rate)} req/s`, timeText(p99), `p99; p50 ${timeText(p50)}`] as const),
+      p99 > most,
+    ];
+    const figures: readonly Figure[] = [
       ['Breaking point', breaking === null ? 'none' : `${rateText(breaking.rate)} req/s`, breaks],
-      [
-        `TTFT at ${rateText(at.rate)} req/s`,
-        timeText(at.ttft.p99),
-        `p99; p50 ${timeText(at.ttft.p50)}`,
-        at.ttft.p99 > ttft,
-      ],
-      [
-        `TPOT at ${rateText(at.rate)} req/s`,
-        timeText(at.tpot.p99),
-        `p99; p50 ${timeText(at.tpot.p50)}`,
-        at.tpot.p99 > tpot,
-      ],
+      latency('TTFT', at.ttft, ttft),
+      latency('TPOT', at.tpot, tpot),
       [
         'KV cache',
         percent(at.kvMean),

@@ -7,26 +7,22 @@ interface KnobBase {
   /** It may be left out. */
   readonly optional: boolean;
 }
-/** A number between two bounds. */
-export interface RangeKnob extends KnobBase {
-  readonly kind: 'range';
+interface Bounds {
   readonly minimum: number;
   readonly maximum: number;
-  readonly integer: boolean;
-}
-/** A number without bounds, or with bounds too far apart for a slider. */
-interface NumberKnob extends KnobBase, Partial<Pick<RangeKnob, 'minimum' | 'maximum'>> {
-  readonly kind: 'number';
-  readonly integer: boolean;
 }
 /** One field of an action or of the reset's options, as a person can set it. */
-export type Knob =
-  | RangeKnob
-  | NumberKnob
-  | (KnobBase & { readonly kind: 'choice'; readonly values: readonly unknown[] })
-  | (KnobBase & { readonly kind: 'switch' })
-  // What is none of the others is `json`: a person types it.
-  | (KnobBase & { readonly kind: 'text' | 'json' });
+export type Knob = KnobBase &
+  (
+    | ({ readonly kind: 'range'; readonly integer: boolean } & Bounds)
+    // Without bounds, or with bounds too far apart for a slider.
+    | ({ readonly kind: 'number'; readonly integer: boolean } & Partial<Bounds>)
+    | { readonly kind: 'choice'; readonly values: readonly unknown[] }
+    | { readonly kind: 'switch' }
+    // What is none of the others is `json`: a person types it.
+    | { readonly kind: 'text' | 'json' }
+  );
+export type RangeKnob = Extract<Knob, { kind: 'range' }>;
 
 /** A slider across more than this many integers would skip most of them. */
 const WIDEST_RANGE = 1e6;

@@ -19,7 +19,6 @@ const COMPUTE_WITHIN_MS = 120_000;
 /** Requests of the console to a server. Every method throws `ApiError`. */
 export type Client = ReturnType<typeof createClient>;
 
-/** A client for the server whose API stands under `root`, which ends in a slash. */
 export function createClient(root: URL) {
   const transport = createTransport(root);
   const { ask } = transport;
@@ -43,13 +42,11 @@ export function createClient(root: URL) {
 
   return {
     ...transport,
-    /** Resolves when the server answers. */
     async health(): Promise<void> {
       await ask('health');
     },
     metadata: async () => (await ask('metadata')) as unknown as EnvironmentInfo,
     schema: async () => (await ask('schema')) as unknown as SchemaBody,
-    /** The server's OpenAPI document. */
     description: () => ask('openapi.json'),
     /** Empty when the environment has no tasks. */
     tasks: () => listOf<Task>('tasks'),

@@ -102,19 +102,14 @@ function layerTrace(
 }
 
 /** Columns for the plotting library that grow with the episode. */
-export interface Columns {
-  /** The x column (seconds of simulated time, or windows) and one column a trace. */
-  readonly data: [x: number[], ...traces: (number | null)[][]];
-  /** Takes in the frames not seen yet. */
-  extend(): void;
-}
-
-export function createColumns(traces: readonly Pick<Trace, 'at' | 'frames'>[]): Columns {
+export function createColumns(traces: readonly Pick<Trace, 'at' | 'frames'>[]) {
   const x: number[] = [];
   const values = traces.map((): (number | null)[] => []);
   const taken = traces.map(() => 0);
   return {
-    data: [x, ...values],
+    /** The x column (seconds of simulated time, or windows) and one column a trace. */
+    data: [x, ...values] as [x: number[], ...traces: (number | null)[][]],
+    /** Takes in the frames not seen yet. */
     extend() {
       for (const { frames } of traces) {
         const all = frames();

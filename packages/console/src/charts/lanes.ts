@@ -39,14 +39,8 @@ export function hasLane(knob: Knob): knob is LaneKnob {
 
 function laneBounds(lane: Lane): [low: number, high: number] {
   const { knob } = lane;
-  switch (knob.kind) {
-    case 'switch':
-      return [0, 1];
-    case 'choice':
-      return [0, Math.max(1, knob.values.length - 1)];
-    case 'range':
-      return [laneValue(lane, knob.minimum)!, laneValue(lane, knob.maximum)!];
-  }
+  if (knob.kind === 'range') return [laneValue(lane, knob.minimum)!, laneValue(lane, knob.maximum)!];
+  return [0, knob.kind === 'switch' ? 1 : Math.max(1, knob.values.length - 1)];
 }
 
 /** The scale that places the values of lane `index` inside its strip of a plot with `count` strips, the first on top. */

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { remSize } from '../components/canvas.ts';
 import { clock, count } from '../components/format.ts';
+import { listen } from '../components/listen.ts';
 import { useConsole } from '../state/console-state.ts';
 import { palette } from './palette.ts';
 import type { PlotContext } from './plot-options.ts';
@@ -93,11 +94,10 @@ export function usePlotContext(): PlotContext {
   const state = useConsole();
   const textSize = useSignal(smallTextSize());
   useEffect(() => {
-    const measure = () => {
+    const resize = () => {
       textSize.value = smallTextSize();
     };
-    addEventListener('resize', measure);
-    return () => removeEventListener('resize', measure);
+    return listen({ resize });
   }, [textSize]);
   const size = textSize.value;
   return useMemo<PlotContext>(() => {

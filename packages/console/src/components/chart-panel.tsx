@@ -17,7 +17,6 @@ import { playerName, type Run } from '../state/run.ts';
 import { Disclosure } from './controls.tsx';
 import { tip } from './figure.tsx';
 
-/** A series of a chart, and the run that it is of. */
 interface ShownSeries {
   readonly series: SeriesSpec;
   readonly run: Run;
@@ -87,7 +86,6 @@ function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
   );
 }
 
-/** A chart for each of `specs`. */
 export function Charts({ specs }: { specs: readonly ChartSpec[] }): JSX.Element {
   return (
     <>

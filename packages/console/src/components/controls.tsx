@@ -42,12 +42,10 @@ interface PageHeaderProps {
   readonly subtitle?: string;
   /** What the subtitle shows on hover. */
   readonly definition?: string;
-  /** Controls between the title and the links. */
   readonly children?: ComponentChildren;
   readonly links?: ComponentChildren;
 }
 
-/** The bar at the top of a page. */
 export function PageHeader({ title, subtitle, definition, children, links }: PageHeaderProps): JSX.Element {
   return (
     <header class="top-bar row wrap">
@@ -71,7 +69,6 @@ export function PageHeader({ title, subtitle, definition, children, links }: Pag
   );
 }
 
-/** Changes between light and dark colours. */
 function ThemeButton(): JSX.Element {
   const dark = isDark.value;
   return (
@@ -107,7 +104,6 @@ type SelectProps = Pick<
   readonly onChoose: (value: string, list: HTMLSelectElement) => void;
 };
 
-/** A choice from a list. */
 export function Select({ options, onChoose, ...rest }: SelectProps): JSX.Element {
   return (
     <select {...rest} onChange={({ currentTarget }) => onChoose(currentTarget.value, currentTarget)}>
@@ -121,7 +117,6 @@ export function Select({ options, onChoose, ...rest }: SelectProps): JSX.Element
 }
 
 interface DisclosureProps {
-  /** Its class. */
   readonly look: string;
   readonly summary: JSX.Element;
   readonly children: ComponentChildren;

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { useConsole } from '../state/console-state.ts';
 import { fieldNamed } from '../state/frame.ts';
+import { listen } from './listen.ts';
 
 /** A text that stays, or one that changes by itself without a new rendering of what is around it. */
 type Text = string | ReadonlySignal<string>;
@@ -63,18 +64,8 @@ export function Tooltip(): JSX.Element {
     const hide = () => {
       shown.value = undefined;
     };
-    const listeners: [string, (event: Event) => void][] = [
-      ['pointerover', show],
-      ['focusin', show],
-      ['focusout', hide],
-      ['scroll', hide],
-      ['keydown', hide],
-    ];
-    for (const [type, listener] of listeners)
-      addEventListener(type, listener, { capture: true, passive: true });
-    return () => {
-      for (const [type, listener] of listeners) removeEventListener(type, listener, { capture: true });
-    };
+    const listeners = { pointerover: show, focusin: show, focusout: hide, scroll: hide, keydown: hide };
+    return listen(listeners, { capture: true, passive: true });
   }, [shown]);
   useEffect(() => {
     const element = bubble.current;

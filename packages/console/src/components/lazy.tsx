@@ -11,8 +11,7 @@ export function lazy<Props extends object = object>(
 ): (props: Props) => JSX.Element | null {
   let loaded: ComponentType<Props> | undefined;
   return function Lazy(props) {
-    const isReady = useSignal(loaded !== undefined);
-    const isBroken = useSignal(false);
+    const state = useSignal<'coming' | 'here' | 'broken'>(loaded ? 'here' : 'coming');
     useEffect(() => {
       if (loaded) return;
       partsToCome.value++;
@@ -20,19 +19,19 @@ export function lazy<Props extends object = object>(
         .then(
           (component) => {
             loaded = component;
-            isReady.value = true;
+            state.value = 'here';
           },
           () => {
-            isBroken.value = true;
+            state.value = 'broken';
           },
         )
         .finally(() => {
           partsToCome.value--;
         });
-    }, [isReady, isBroken]);
-    if (isBroken.value)
+    }, [state]);
+    if (state.value === 'broken')
       return <p class="fine">This part could not be fetched. Reload the page to try again.</p>;
-    const Loaded = isReady.value ? loaded : undefined;
+    const Loaded = state.value === 'here' ? loaded : undefined;
     return Loaded ? <Loaded {...props} /> : null;
   };
 }

@@ -58,7 +58,6 @@ export function BusyBar(): JSX.Element {
   return <span class="busy-bar" aria-hidden="true" />;
 }
 
-/** Chooses who plays a run. */
 export function DriverSelect({ run, label }: { run: Run; label: string }): JSX.Element {
   const state = useConsole();
   const isRecorded = run.driver.value === RECORDED;

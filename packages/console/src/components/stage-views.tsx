@@ -1,4 +1,4 @@
-import { type ReadonlySignal, useComputed, useSignal } from '@preact/signals';
+import { useComputed, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { palette, type Tone, toneOfClass } from '../charts/palette.ts';
 import { kvShare } from '../llm-server/charts.ts';
@@ -108,7 +108,6 @@ export function QueueView(): JSX.Element {
   );
 }
 
-/** The GPUs with their roles and what fills their memory. */
 export function GpuViews(): JSX.Element | null {
   const state = useConsole();
   const { value: gpus } = useComputed(() => state.shown.value?.telemetry.gpus.length ?? 0);
@@ -125,6 +124,7 @@ export function GpuViews(): JSX.Element | null {
 /** Prefill reads prompts, decode writes answers; a GPU that does both has no role of its own. */
 export const ROLES: Readonly<Record<string, string>> = { mixed: '', prefill: 'reads', decode: 'writes' };
 
+/** A GPU: its role, and its memory as cells of what each part of it holds. */
 function GpuView({ index }: { index: number }): JSX.Element {
   const state = useConsole();
   const gpu = useComputed(() => state.shown.value?.telemetry.gpus[index]);
@@ -137,47 +137,6 @@ function GpuView({ index }: { index: number }): JSX.Element {
     const classes = frame?.telemetry.classes ?? [];
     return classes.map(({ name }, i) => ({ tone: toneOfClass(name, i), share: kvShare(frame!, i) }));
   });
-  return (
-    <div class={`gpu stack fill ${isReloading ? 'reloading' : ''}`}>
-      <p class="gpu-title fine row nowrap" {...tip(contents)}>
-        <span class="bold">GPU {index + 1}</span>
-        <span class="clipped">{isReloading ? 'reloads' : (ROLES[role] ?? words(role))}</span>
-        <span class="bold">{load}</span>
-      </p>
-      <MemoryMap gpu={gpu} holders={holders} label={contents ?? 'KV blocks in use'} />
-    </div>
-  );
-}
-
-/** Running requests, and how many may run at once. */
-function loadText(gpu: GpuTelemetry | undefined, cap: unknown): string {
-  if (!gpu) return '';
-  return typeof cap === 'number' ? `${count(gpu.running)}/${count(cap)}` : count(gpu.running);
-}
-
-function contentsText(gpu: GpuTelemetry | undefined): string | undefined {
-  if (!gpu?.memory) return undefined;
-  const { weights, overhead, draft, kvPool, tenant, limit } = gpu.memory;
-  const parts = Object.entries({ weights, overhead, draft, 'KV pool': kvPool, neighbours: tenant });
-  const text = parts.map(([name, size]) => `${name} ${amount(size)}`).join(', ');
-  return `GiB of ${amount(limit)}: ${text}. Blue, yellow and pink cells are KV blocks in use, by request class over both GPUs`;
-}
-
-interface MemoryMapProps {
-  readonly gpu: ReadonlySignal<GpuTelemetry | undefined>;
-  /** Request classes that hold the used KV blocks: shares of 1. */
-  readonly holders: ReadonlySignal<readonly KvHolder[]>;
-  readonly label: string;
-}
-
-/** A request class and the share of the used KV blocks that it holds. */
-interface KvHolder {
-  readonly tone: Tone;
-  readonly share: number;
-}
-
-/** The memory of a GPU as cells: what each part of it holds. */
-function MemoryMap({ gpu, holders, label }: MemoryMapProps): JSX.Element {
   const canvas = useCanvas(
     () => ({ gpu: gpu.value, holders: holders.value, colors: palette.value }),
     (context, size, scene) => {
@@ -207,12 +166,35 @@ function MemoryMap({ gpu, holders, label }: MemoryMapProps): JSX.Element {
       context.stroke();
     },
   );
-  return <canvas ref={canvas} role="img" aria-label={label} />;
+  return (
+    <div class={`gpu stack fill ${isReloading ? 'reloading' : ''}`}>
+      <p class="gpu-title fine row nowrap" {...tip(contents)}>
+        <span class="bold">GPU {index + 1}</span>
+        <span class="clipped">{isReloading ? 'reloads' : (ROLES[role] ?? words(role))}</span>
+        <span class="bold">{load}</span>
+      </p>
+      <canvas ref={canvas} role="img" aria-label={contents ?? 'KV blocks in use'} />
+    </div>
+  );
+}
+
+function loadText(gpu: GpuTelemetry | undefined, cap: unknown): string {
+  if (!gpu) return '';
+  return typeof cap === 'number' ? `${count(gpu.running)}/${count(cap)}` : count(gpu.running);
+}
+
+function contentsText(gpu: GpuTelemetry | undefined): string | undefined {
+  if (!gpu?.memory) return undefined;
+  const { weights, overhead, draft, kvPool, tenant, limit } = gpu.memory;
+  const parts = Object.entries({ weights, overhead, draft, 'KV pool': kvPool, neighbours: tenant });
+  const text = parts.map(([name, size]) => `${name} ${amount(size)}`).join(', ');
+  return `GiB of ${amount(limit)}: ${text}. Blue, yellow and pink cells are KV blocks in use, by request class over both GPUs`;
 }
 
 function memoryGroups(
   { memory, kvBlocksUsed, kvBlocksTotal }: GpuTelemetry,
-  holders: readonly KvHolder[],
+  /** Request classes with their shares of the used KV blocks. */
+  holders: readonly { readonly tone: Tone; readonly share: number }[],
 ): CellGroup[] {
   const held = (amount: number): CellGroup[] =>
     holders.length === 0

@@ -75,7 +75,6 @@ interface StationProps {
   readonly children: ComponentChildren;
 }
 
-/** A part of the way of a request. */
 export function Station({ title, size, children }: StationProps): JSX.Element {
   return (
     <div class={`station stack ${size ?? ''}`}>
@@ -115,7 +114,6 @@ interface ObservedProps
   readonly of?: ReadonlySignal<Frame | undefined>;
 }
 
-/** A number of a window. */
 export function Observed(props: ObservedProps): JSX.Element | null {
   const {
     field = '',
@@ -138,7 +136,6 @@ export function Observed(props: ObservedProps): JSX.Element | null {
   return <Figure {...rest} field={field} figure={figure} />;
 }
 
-/** A share of a request class. */
 export interface ClassShare {
   /** 0..1 */
   readonly share: number;
@@ -146,12 +143,11 @@ export interface ClassShare {
   readonly hint?: string;
 }
 
-interface ClassSharesProps {
-  readonly of: (entry: ClassTelemetry, frame: Frame) => ClassShare;
-}
-
-/** A bar for each request class. */
-export function ClassShares({ of }: ClassSharesProps): JSX.Element {
+export function ClassShares({
+  of,
+}: {
+  of: (entry: ClassTelemetry, frame: Frame) => ClassShare;
+}): JSX.Element {
   const frame = useConsole().shown.value;
   return (
     <ul class="classes stack fill">

@@ -6,7 +6,6 @@ import { Button, Disclosure, Icon, PageHeader, Select } from './controls.tsx';
 import { LazyOptionsMenu } from './lazy.tsx';
 import { Transport } from './transport.tsx';
 
-/** Task, seed and scenario, playback, and the panels. */
 export function TopBar(): JSX.Element {
   const state = useConsole();
   const environment = state.environment.value;
@@ -60,7 +59,6 @@ export function TopBar(): JSX.Element {
   );
 }
 
-/** The page for plans, and the panels. */
 function Links(): JSX.Element {
   const { environment } = useConsole();
   return (

@@ -8,7 +8,6 @@ import { Button, Icon, Select } from './controls.tsx';
 import { tip } from './figure.tsx';
 import { clock, count, words } from './format.ts';
 
-/** Restart, play, step and speed. */
 export function Transport(): JSX.Element {
   const state = useConsole();
   const playing = state.playing.value;

@@ -3,17 +3,6 @@ import { amount, count, dollars, latencyText, percent } from '../components/form
 import { calm, failing, type Narration, strained } from '../llm-server/narration.ts';
 import { type Frame, observed } from '../state/frame.ts';
 
-/** Share of the answered and refused requests that met their objectives; `undefined` without any. */
-export function attainmentOf({ telemetry: { classes } }: Frame): number | undefined {
-  const judged = sumOf(classes, ({ completed, refused }) => completed + refused);
-  return judged === 0 ? undefined : sumOf(classes, ({ attained }) => attained) / judged;
-}
-
-/** Requests of the window that were refused. */
-export function refusedIn({ telemetry: { classes } }: Frame): number {
-  return sumOf(classes, ({ refused }) => refused);
-}
-
 function sumOf<T>(list: readonly T[], of: (one: T) => number): number {
   return list.reduce((sum, one) => sum + of(one), 0);
 }
@@ -35,7 +24,7 @@ export const REFUSED = {
   label: 'Refused',
   definition: 'Requests of the window answered with 429',
   format: count,
-  value: refusedIn,
+  value: ({ telemetry }: Frame) => sumOf(telemetry.classes, ({ refused }) => refused),
 };
 export const BILLED = {
   label: 'Billed',
@@ -47,7 +36,11 @@ export const NET = {
   label: 'Net',
   definition: 'Price of the tokens inside their objectives, less the bill',
   format: dollars,
-  value: netUsdPerHour,
+  value(frame: Frame) {
+    const earned = observed(frame, 'revenue_usd_per_hour');
+    const bill = observed(frame, 'usd_per_hour');
+    return earned === undefined || bill === undefined ? undefined : earned - bill;
+  },
 };
 export const WASTED = {
   label: 'Wasted',
@@ -60,7 +53,10 @@ export const ATTAINMENT = {
   label: 'In time',
   definition: 'Share of the answered and refused requests that met their objectives',
   format: percent,
-  value: attainmentOf,
+  value({ telemetry: { classes } }: Frame) {
+    const judged = sumOf(classes, ({ completed, refused }) => completed + refused);
+    return judged === 0 ? undefined : sumOf(classes, ({ attained }) => attained) / judged;
+  },
 };
 
 /** Requests a second of all classes that arrived. */
@@ -71,14 +67,6 @@ export function demandOf({ observation, telemetry: { classes } }: Frame): number
 /** Requests a second of a class that arrived. */
 export function arrivalsOf(observation: Fields, className: string): number {
   return number(fields(observation[className]).arrivals_per_second) ?? 0;
-}
-
-/** Mean request of a window, tokens. */
-interface MeanRequest {
-  readonly prompt: number;
-  /** Part of the prompt that no cache has. */
-  readonly computed: number;
-  readonly answer: number;
 }
 
 /**
@@ -105,10 +93,13 @@ export function capacityOf(frame: Frame): number | null | undefined {
   );
 }
 
-/** Requests a second of one replica with a full batch. */
+/**
+ * Requests a second of one replica with a full batch.
+ * @param request the mean one of a window, tokens; `computed` is the part of the prompt that no cache has
+ */
 function replicaCapacity(
   server: Fields,
-  { prompt, computed, answer }: MeanRequest,
+  { prompt, computed, answer }: Readonly<Record<'prompt' | 'computed' | 'answer', number>>,
   seqs: number,
   budget: number,
 ): number {
@@ -132,13 +123,6 @@ export function wastedUsdPerHour(frame: Frame): number | undefined {
   // Where the capacity is not known the ready replicas count as used.
   const used = demand === 0 ? 0 : Math.min(1, demand / (capacityOf(frame) ?? demand));
   return bill * (1 - ready * used);
-}
-
-/** What the tokens inside their objectives earn, less the bill, USD an hour. */
-export function netUsdPerHour(frame: Frame): number | undefined {
-  const earned = observed(frame, 'revenue_usd_per_hour');
-  const bill = observed(frame, 'usd_per_hour');
-  return earned === undefined || bill === undefined ? undefined : earned - bill;
 }
 
 /** Seconds of queue from which on the fleet is behind. */
@@ -172,7 +156,7 @@ export function narrateFleet(frame: Frame): Narration | undefined {
           `${people(waiting)}, about ${latencyText(1000 * queueSeconds)} of work, and none starts.`,
         );
   }
-  const refused = refusedIn(frame);
+  const refused = REFUSED.value(frame);
   if (refused > 0) {
     return strained('Refusing work.', `${count(refused)} requests of lower classes were answered with 429.`);
   }

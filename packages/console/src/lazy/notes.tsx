@@ -82,7 +82,6 @@ export function MemoryUse(): JSX.Element {
   );
 }
 
-/** Asks for the token that the server wants. */
 export function TokenDialog(): JSX.Element | null {
   const state = useConsole();
   const dialog = useRef<HTMLDialogElement>(null);

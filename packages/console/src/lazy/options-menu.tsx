@@ -4,6 +4,7 @@ import type { JSX } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { Button, Select } from '../components/controls.tsx';
 import { words } from '../components/format.ts';
+import { listen } from '../components/listen.ts';
 import { KnobControl, type KnobControlProps } from '../knobs/knob-panel.tsx';
 import { knobText } from '../knobs/knob-values.ts';
 import { useConsole } from '../state/console-state.ts';
@@ -89,19 +90,12 @@ function closeFromOutside(menu: HTMLDetailsElement): () => void {
   const closeOutside = ({ target }: Event) => {
     if (target instanceof Node && !menu.contains(target)) close();
   };
-  const closeByEscape = ({ key }: KeyboardEvent) => {
-    if (key !== 'Escape') return;
+  const keydown = (event: Event) => {
+    if ((event as KeyboardEvent).key !== 'Escape') return;
     close();
     menu.querySelector('summary')?.focus();
   };
-  addEventListener('pointerdown', closeOutside);
-  addEventListener('focusin', closeOutside);
-  addEventListener('keydown', closeByEscape);
-  return () => {
-    removeEventListener('pointerdown', closeOutside);
-    removeEventListener('focusin', closeOutside);
-    removeEventListener('keydown', closeByEscape);
-  };
+  return listen({ pointerdown: closeOutside, focusin: closeOutside, keydown });
 }
 
 /** The path of the page's own server. */

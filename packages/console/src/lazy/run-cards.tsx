@@ -16,7 +16,6 @@ import styles from '../styles/run-cards.css?inline';
 
 addStyles(styles);
 
-/** The runs side by side, a card each. */
 export function RunCards(): JSX.Element {
   const runs = useConsole().runs.value;
   return (

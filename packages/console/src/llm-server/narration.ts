@@ -86,20 +86,17 @@ function congestion(
       ? `${requests(waiting)} waiting, ${count(trend)} more than before.`
       : `${requests(waiting)} waiting.`;
   const cap = frame.action?.batch_cap;
+  const { gpus } = frame.telemetry;
+  const batches = gpus.length === 0 ? [running] : gpus.map((gpu) => gpu.running);
   if (occupancy > FULL)
     return tell('No KV memory left.', running > 0 ? `${count(running)} requests fill it; ${queue}` : queue);
-  if (typeof cap === 'number' && batches(frame, running).some((batch) => batch >= cap * FULL)) {
+  if (typeof cap === 'number' && batches.some((batch) => batch >= cap * FULL)) {
     const batch = `${count(running)} requests run, at most ${count(cap)} on a GPU`;
     return tell('The batch is full.', `${batch}; ${queue}`);
   }
   if (trend < 0)
     return tell('Catching up.', `${requests(waiting)} waiting, ${count(-trend)} fewer than before.`);
   return tell('Falling behind.', `Prompts arrive faster than the GPUs read them; ${queue}`);
-}
-
-/** The running batch of each GPU. */
-function batches({ telemetry: { gpus } }: Frame, running: number): number[] {
-  return gpus.length === 0 ? [running] : gpus.map((gpu) => gpu.running);
 }
 
 function slowness(frame: Frame): Narration | undefined {

@@ -136,7 +136,6 @@ function numberField([name, label, initial, least]: (typeof TRAFFIC_FIELDS | typ
   );
 }
 
-/** Takes the file of a trace. */
 function TraceDrop({ planning: { trace } }: { planning: Planning }): JSX.Element {
   const choose = async (file: File | undefined) => {
     if (file) trace.value = { name: file.name, text: await file.text() };
@@ -194,7 +193,6 @@ function GpuChoices({ planning: { gpus, taken, leftOut } }: { planning: Planning
   );
 }
 
-/** How the search goes, in a line. */
 function searchText({ stage, share, simulations, rate, best, correlation }: SearchState): string {
   const looks =
     best === null ? [] : [`cheapest so far about ${best.engines} × ${best.profile}, ${best.weights}`];

@@ -21,10 +21,8 @@ export function chartSvg(chart: Chart, title: string): string {
 
 /** The style sheet of charts without variables and relative sizes, which programs that draw SVG do not know. */
 function plainStyle(): string {
-  const colour = (name: string): string => {
-    const value = new RegExp(`--${name}:\\s*(?:light-dark\\()?\\s*([^,;)}]+)`).exec(base)![1].trim();
-    return value;
-  };
+  const colour = (name: string) =>
+    new RegExp(`--${name}:\\s*(?:light-dark\\()?\\s*([^,;)}]+)`).exec(base)![1].trim();
   return chartStyle
     .replace(/var\(--([\w-]+)\)/g, (_, name: string) => colour(name))
     .replace(/([\d.]+)rem/g, (_, size: string) => `${16 * Number(size)}px`);

@@ -16,7 +16,17 @@ export function Sections({ sections }: { sections: readonly Section[] }): JSX.El
 
 function SectionView({ section }: { section: Section }): JSX.Element {
   const { title, numbers, look = '' } = section;
-  if (numbers) return <Numbers numbers={numbers} />;
+  if (numbers)
+    return (
+      <dl class="numbers">
+        {numbers.map(([value, name]) => (
+          <div key={name} class="panel">
+            <dt class="fine">{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    );
   if (look === 'folded')
     return (
       <details class="panel plan-answer">
@@ -41,7 +51,17 @@ function Parts({ section }: { section: Section }): JSX.Element {
       ))}
       {chart && <XYChartBox chart={chart} />}
       {table && <WideTable table={table} />}
-      {commands && <Commands commands={commands} />}
+      {commands && (
+        <section class="commands grid">
+          {commands.map(({ engine, line, notExpressed }) => (
+            <div key={engine}>
+              <h2>Start it with {engine}</h2>
+              <CopyBox label={`Command for ${engine}`} text={line} />
+              {notExpressed.length > 0 && <p class="fine">Not in the line: {notExpressed.join('; ')}</p>}
+            </div>
+          ))}
+        </section>
+      )}
       {items && (
         <ul>
           {items.map((item) => (
@@ -56,19 +76,6 @@ function Parts({ section }: { section: Section }): JSX.Element {
   );
 }
 
-function Numbers({ numbers }: { numbers: NonNullable<Section['numbers']> }): JSX.Element {
-  return (
-    <dl class="numbers">
-      {numbers.map(([value, name]) => (
-        <div key={name} class="panel">
-          <dt class="fine">{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
-}
-
 /** A table that scrolls sideways where it is wider than the page. Rows that are marked with a star are bold. */
 function WideTable({ table }: { table: NonNullable<Section['table']> }): JSX.Element {
   const { label, names, rows, notes = [] } = table;
@@ -77,21 +84,6 @@ function WideTable({ table }: { table: NonNullable<Section['table']> }): JSX.Ele
     <section class="wide-table" tabIndex={0} aria-label={label}>
       <Table names={names} rows={rows} isBold={(row) => rows[row][0].endsWith('*')} />
       <p class="fine">{notes.join(' ')}</p>
-    </section>
-  );
-}
-
-/** How to start what was found. */
-function Commands({ commands }: { commands: NonNullable<Section['commands']> }): JSX.Element {
-  return (
-    <section class="commands grid">
-      {commands.map(({ engine, line, notExpressed }) => (
-        <div key={engine}>
-          <h2>Start it with {engine}</h2>
-          <CopyBox label={`Command for ${engine}`} text={line} />
-          {notExpressed.length > 0 && <p class="fine">Not in the line: {notExpressed.join('; ')}</p>}
-        </div>
-      ))}
     </section>
   );
 }

@@ -8,13 +8,10 @@ export function kept(name: string, storage: () => Storage = () => localStorage):
 }
 
 /** Keeps a text. Storage is closed to embedded pages in some browsers; it then lasts as long as the page. */
-export function keep(name: string, value: string, storage: () => Storage = () => localStorage): boolean {
+export function keep(name: string, value: string, storage: () => Storage = () => localStorage): void {
   try {
     storage().setItem(name, value);
-    return true;
-  } catch {
-    return false;
-  }
+  } catch {}
 }
 
 const TOKEN = 'servegym.token';
