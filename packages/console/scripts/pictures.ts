@@ -11,15 +11,6 @@ import { launchChromium } from '../../../maintenance/test-servers/chromium.ts';
 import { startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { type ConsolePage, openConsole } from '../browser/console-page.ts';
 
-/** Opens a page on which nothing plays by itself, unless `options` say so. */
-function openStill(path: string, options: BrowserContextOptions): Promise<ConsolePage> {
-  return openConsole(browser, `${server.url}${path}`, {
-    reducedMotion: 'reduce',
-    bypassCSP: true,
-    ...options,
-  });
-}
-
 async function step(shown: ConsolePage, window: number): Promise<void> {
   await shown.untilWindow(window - 1);
   await shown.button('Step').click();
@@ -68,12 +59,13 @@ const DOCS_PICTURES: readonly DocsPicture[] = [
 ];
 
 /**
- * Opens a page in Inter, the first of the fonts that it asks for, as on a machine that has it. The page itself brings no
- * font along.
+ * Opens a page on which nothing plays by itself, in Inter, the first of the fonts that it asks for, as on a machine that
+ * has it. The page itself brings no font along.
  */
 async function openInInter(path: string, policies: readonly string[], options: BrowserContextOptions) {
   const players = policies.map((policy) => `&policy=${policy}`).join('');
-  const shown = await openStill(`${path}${players}`, options);
+  const still = { reducedMotion: 'reduce', bypassCSP: true, ...options } as const;
+  const shown = await openConsole(browser, `${server.url}${path}${players}`, still);
   const source = readFileSync(FONT).toString('base64');
   await shown.page.addStyleTag({
     content: `@font-face { font-family: Inter; font-weight: 100 900; src: url(data:font/woff2;base64,${source}) }`,

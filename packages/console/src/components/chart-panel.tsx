@@ -72,7 +72,7 @@ function ChartPanel({ spec }: { spec: ChartSpec }): JSX.Element | null {
         >
           {spec.definition ?? spec.question}
         </p>
-        <p class="axis-unit muted">{unit}</p>
+        <p class="fine">{unit}</p>
       </figcaption>
       <dl class={`legend row wrap ${state.runs.value.length > 1 ? 'compared' : ''}`}>
         {shown.value.map((one) => (
@@ -115,23 +115,19 @@ function shownSeries(state: ConsoleState, spec: ChartSpec): ShownSeries[] {
   }
   return runs
     .filter(({ latest }) => latest.value && spec.compared.value(latest.value) !== undefined)
-    .map((one) => ({ series: comparedSeries(state, spec, one), run: one }));
-}
-
-function comparedSeries(state: ConsoleState, spec: ChartSpec, run: Run): SeriesSpec {
-  return { ...spec.compared, ...RUN_LOOKS[run.place], label: playerName(state, run) };
-}
-
-function reading(state: ConsoleState, { series, run }: ShownSeries): string {
-  const index = Math.min(state.shownIndex.value, run.played.value - 1);
-  const frame = run.frames.value[index];
-  const value = frame && series.value(frame);
-  return typeof value === 'number' ? series.format(value) : '–';
+    .map((one) => {
+      const series = { ...spec.compared, ...RUN_LOOKS[one.place], label: playerName(state, one) };
+      return { series, run: one };
+    });
 }
 
 function LegendEntry({ series, run }: ShownSeries): JSX.Element {
   const state = useConsole();
-  const text = useComputed(() => reading(state, { series, run }));
+  const text = useComputed(() => {
+    const frame = run.frameAt(state.shownIndex.value);
+    const value = frame && series.value(frame);
+    return typeof value === 'number' ? series.format(value) : '–';
+  });
   const latest = state.latest.peek();
   const field = series.field && latest && fieldNamed(latest.observation, series.field);
   const definition = series.definition ?? (field && state.definitions.value[field]);

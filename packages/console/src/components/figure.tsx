@@ -26,7 +26,7 @@ export function Figure({ label, figure, unit, field, definition, large }: Figure
   const text = definition ?? (name ? state.definitions.value[name] : undefined);
   return (
     <dl class={large ? 'figure large' : 'figure'} {...tip(text)}>
-      <dt>{label}</dt>
+      <dt class="fine">{label}</dt>
       <dd>
         <span class="value">{figure}</span>
         {unit && <span class="unit">{unit}</span>}

@@ -106,7 +106,7 @@ function narrationOf(state: ConsoleState, run: Run): Narration | undefined {
   if (state.joining.value === run) {
     return calm('Joining.', `${count(newest)} of ${count(state.newest.value)} windows played.`);
   }
-  const frame = frames[Math.min(state.shownIndex.value, newest)];
+  const frame = run.frameAt(state.shownIndex.value);
   if (frame?.index === 0 && newest === 0 && (state.playing.value || run.isBusy.value)) {
     return calm('Starting.', `The first window is being computed, played by ${playerName(state, run)}.`);
   }

@@ -78,7 +78,7 @@ interface StationProps {
 export function Station({ title, size, children }: StationProps): JSX.Element {
   return (
     <div class={`station stack ${size ?? ''}`}>
-      <h2>{title}</h2>
+      <h2 class="fine">{title}</h2>
       <div class="station-body stack fill">{children}</div>
     </div>
   );

@@ -84,17 +84,17 @@ function KnobRow({ knob, locked }: { knob: Knob; locked: boolean }): JSX.Element
         onTurn={(next) => state.turn(knob.name, next)}
       />
       {masked ? (
-        <p class="trade muted">Masked: this task holds it at its default.</p>
+        <p class="trade fine">Masked: this task holds it at its default.</p>
       ) : guide ? (
-        <ul class="trade muted" aria-label={`What ${label} buys and costs`}>
+        <ul class="trade fine" aria-label={`What ${label} buys and costs`}>
           <li class="buys">{guide.buys}</li>
           <li class="costs">{guide.costs}</li>
         </ul>
       ) : (
-        <p class="trade muted">{knob.description}</p>
+        <p class="trade fine">{knob.description}</p>
       )}
       {shut.length > 0 && !masked && (
-        <p class="trade muted">Masked now: {shut.map((one) => String(one)).join(', ')}</p>
+        <p class="trade fine">Masked now: {shut.map((one) => String(one)).join(', ')}</p>
       )}
     </div>
   );

@@ -34,7 +34,7 @@ export function OptionsMenu(): JSX.Element {
             clearable
             onTurn={(value) => state.chooseOption(option.name, value)}
           />
-          <p class="trade muted">{option.description}</p>
+          <p class="trade fine">{option.description}</p>
         </div>
       ))}
       {chosen > 0 && (
@@ -133,7 +133,7 @@ function EnvironmentChoice(): JSX.Element {
           onChoose={(path) => location.assign(`../${path}web/`)}
         />
       )}
-      <p class="trade muted">{environment.value?.description}</p>
+      <p class="trade fine">{environment.value?.description}</p>
     </div>
   );
 }

@@ -33,7 +33,7 @@ function RunCard({ run }: { run: Run }): JSX.Element {
   const { tone, dash } = RUN_LOOKS[run.place];
   const isFocused = state.run.value === run;
   const name = playerName(state, run);
-  const frame = useComputed(() => run.frames.value[Math.min(state.shownIndex.value, run.played.value - 1)]);
+  const frame = useComputed(() => run.frameAt(state.shownIndex.value));
   const server = state.isServer.value;
   const fleet = state.isFleet.value;
   return (
@@ -88,7 +88,7 @@ function RunCard({ run }: { run: Run }): JSX.Element {
 export function RunSentence({ run }: { run: Run }): JSX.Element {
   const state = useConsole();
   const { value: narration } = useComputed(() => {
-    const frame = run.frames.value[Math.min(state.shownIndex.value, run.played.value - 1)];
+    const frame = run.frameAt(state.shownIndex.value);
     return state.joining.value !== run && frame && narrateFleet(frame);
   });
   return narration ? <Sentence narration={narration} /> : <NarrationLine run={run} />;

@@ -52,7 +52,7 @@ export function createPageSignals(client: Client) {
   const shownIndex = computed(() => Math.min(pointedAt.value ?? position.value ?? Infinity, newest.value));
   const driver = computed(() => run.value.driver.value);
   const frames = computed(() => run.value.frames.value);
-  const shown = computed(() => frames.value[Math.min(shownIndex.value, run.value.played.value - 1)]);
+  const shown = computed(() => run.value.frameAt(shownIndex.value));
   return {
     environment: signal<EnvironmentInfo>(),
     schemas,

@@ -54,6 +54,11 @@ export class Run {
     this.driver = signal(driver);
   }
 
+  /** A window, or the newest before it. Reads signals. */
+  frameAt(window: number): Frame | undefined {
+    return this.frames.value[Math.min(window, this.played.value - 1)];
+  }
+
   /** Hands the knobs to a policy, or takes them by hand as the last one left them. */
   drive(driver: string): void {
     batch(() => {
