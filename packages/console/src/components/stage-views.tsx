@@ -146,12 +146,12 @@ function GpuView({ index }: { index: number }): JSX.Element {
       const capacity = scene.gpu?.memory?.limit ?? scene.gpu?.kvBlocksTotal ?? 1;
       const shares = shareCells(groups, capacity, cells);
       const left = (size.width - (grid.columns * (grid.side + grid.gap) - grid.gap)) / 2;
-      let index = 0;
+      let cell = 0;
       const traceCells = (count: number) => {
         context.beginPath();
-        for (const end = index + count; index < end; index++) {
-          const x = left + Math.floor(index / grid.rows) * (grid.side + grid.gap);
-          const y = (index % grid.rows) * (grid.side + grid.gap);
+        for (const end = cell + count; cell < end; cell++) {
+          const x = left + Math.floor(cell / grid.rows) * (grid.side + grid.gap);
+          const y = (cell % grid.rows) * (grid.side + grid.gap);
           context.roundRect(x + 0.5, y + 0.5, grid.side - 1, grid.side - 1, grid.side / 5);
         }
       };
@@ -161,7 +161,7 @@ function GpuView({ index }: { index: number }): JSX.Element {
         if (group.hollow) context.stroke();
         else context.fill();
       });
-      traceCells(cells - index);
+      traceCells(cells - cell);
       context.strokeStyle = scene.colors.line;
       context.stroke();
     },
