@@ -4,7 +4,7 @@ import { ActorCritic, shuffle } from './actor-critic.ts';
 import { type FloatArray, type Kernels, simdKernels } from './kernels.ts';
 import { RUNNING, TERMINATED, TRUNCATED, type TraceSchedule } from './learning-environment.ts';
 import { publishPolicy, type Rollout, rolloutSize } from './rollout-player.ts';
-import { type RolloutSource, RolloutThreads } from './rollout-threads.ts';
+import { type RolloutSource, startRollouts } from './rollout-threads.ts';
 import { normalizeRow, RunningNormalizer } from './running-normalizer.ts';
 import type { ActorWeights } from './trained-actor.ts';
 
@@ -111,7 +111,7 @@ export type PpoUpdate = Readonly<ReturnType<Ppo['update']>>;
 export async function trainPpo(training: PpoTraining, kernels: Kernels = simdKernels()): Promise<PpoTrained> {
   const { recipe, module, settings, traces, steps, seed, threads, signal, onUpdate } = training;
   const { environments, rolloutSteps, hidden, ...options } = recipe;
-  const source = await RolloutThreads.start({
+  const source = await startRollouts({
     ...{ environments, steps: rolloutSteps, threads, module, settings },
     plan: { seed, hidden, schedule: { seed, groupSize: recipe.groupSize, traces } },
   });

@@ -5,7 +5,7 @@ import { identityEnvironment } from '../../test/identity-environment.ts';
 import { simdKernels } from './kernels.ts';
 import { RUNNING } from './learning-environment.ts';
 import { publishPolicy } from './rollout-player.ts';
-import { type RolloutSource, RolloutThreads } from './rollout-threads.ts';
+import { type RolloutSource, startRollouts } from './rollout-threads.ts';
 import { RunningNormalizer } from './running-normalizer.ts';
 import { SerialRollouts } from './serial-rollouts.fixture.ts';
 
@@ -33,12 +33,12 @@ function play(source: RolloutSource): unknown[] {
   });
 }
 
-describe('RolloutThreads', () => {
+describe('threads that play rollouts', () => {
   const environments = Array.from({ length: ENVIRONMENTS }, identityEnvironment);
   const expected = play(new SerialRollouts(environments, STEPS, plan, simdKernels()));
   for (const threads of [1, 2, 3]) {
     it(`plays, on ${threads} threads, what the environments play in turn`, async () => {
-      const source = await RolloutThreads.start({
+      const source = await startRollouts({
         ...{ environments: ENVIRONMENTS, steps: STEPS, threads, module, settings: {}, plan },
       });
       try {
@@ -50,7 +50,7 @@ describe('RolloutThreads', () => {
   }
 
   it('tells of an environment that fails on another thread', async () => {
-    const source = await RolloutThreads.start({
+    const source = await startRollouts({
       ...{ environments: 2, steps: STEPS, threads: 2, module, settings: { failAt: 3 }, plan },
     });
     try {
@@ -65,7 +65,7 @@ describe('RolloutThreads', () => {
 
   it('refuses more threads than environments', async () => {
     await assert.rejects(
-      RolloutThreads.start({ environments: 2, steps: 1, threads: 3, module, settings: {}, plan }),
+      startRollouts({ environments: 2, steps: 1, threads: 3, module, settings: {}, plan }),
       /Expected from 1 to 2 threads, as many as environments, got 3/,
     );
   });

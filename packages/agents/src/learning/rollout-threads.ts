@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { simdKernels } from './kernels.ts';
 import type { LearningEnvironment } from './learning-environment.ts';
+import type { PpoTraining } from './ppo.ts';
 import {
   allocatePolicy,
   allocateRollout,
@@ -21,18 +22,12 @@ export interface RolloutSource {
   play(): void;
 }
 
-/** Environments to play, and threads to play them. */
-export interface ThreadedRollouts {
+/** Environments to play, and threads to play them, the calling one included. */
+interface ThreadedRollouts extends Pick<PpoTraining, 'threads' | 'module' | 'settings'> {
   /** Environments in all. */
   readonly environments: number;
   /** Actions that each environment plays in a rollout. */
   readonly steps: number;
-  /** Threads that play, the calling one included. */
-  readonly threads: number;
-  /** Module that exports `createEnvironment(settings)`, see `EnvironmentModule`; imported by every thread. */
-  readonly module: URL;
-  /** Passed to `createEnvironment`; must survive structured cloning. */
-  readonly settings: unknown;
   readonly plan: PlayPlan;
 }
 
@@ -61,76 +56,53 @@ const FAILURE_BYTES = 1000;
 
 /**
  * Environments that play on several threads over shared memory. A thread plays whole rollouts without waiting for the
- * others, and what is played does not depend on how many there are. `close` it, or its threads stay until the process
- * ends.
+ * others, and what is played does not depend on how many there are. Starts the threads and the episodes; `close` what
+ * this answers, or its threads stay until the process ends.
  */
-export class RolloutThreads implements RolloutSource {
-  readonly plan: PlayPlan;
-  readonly policy: PublishedPolicy;
-  readonly rollout: Rollout;
-  readonly #own: RolloutPlayer;
-  readonly #workers: readonly Worker[];
-  readonly #control: Int32Array;
-  readonly #failure: Uint8Array;
-
-  private constructor(share: ThreadShare, own: RolloutPlayer, workers: readonly Worker[]) {
-    this.plan = share.plan;
-    this.policy = share.policy;
-    this.rollout = share.rollout;
-    this.#own = own;
-    this.#workers = workers;
-    this.#control = share.control;
-    this.#failure = share.failure;
+export async function startRollouts(options: ThreadedRollouts) {
+  const { environments, steps, threads, module, settings, plan } = options;
+  if (!Number.isSafeInteger(threads) || threads < 1 || threads > environments) {
+    throw new RangeError(
+      `Expected from 1 to ${environments} threads, as many as environments, got ${threads}`,
+    );
   }
-
-  /** Starts the threads and the episodes. */
-  static async start(options: ThreadedRollouts): Promise<RolloutThreads> {
-    const { environments, steps, threads, module, settings, plan } = options;
-    if (!Number.isSafeInteger(threads) || threads < 1 || threads > environments) {
-      throw new RangeError(
-        `Expected from 1 to ${environments} threads, as many as environments, got ${threads}`,
-      );
-    }
-    const { createEnvironment } = (await import(module.href)) as EnvironmentModule;
-    const { observationSize, headSizes } = await createEnvironment(settings);
-    const common = {
-      ...{ module: module.href, settings, plan },
-      rollout: allocateRollout({ environments, steps, observationSize, headSizes }),
-      policy: allocatePolicy({ observationSize, headSizes, hidden: plan.hidden }),
-      control: new Int32Array(new SharedArrayBuffer(4 * 2)),
-      failure: new Uint8Array(new SharedArrayBuffer(FAILURE_BYTES)),
-    };
-    const bounds = Array.from({ length: threads + 1 }, (_, t) => Math.round((t * environments) / threads));
-    const shares = bounds
-      .slice(0, -1)
-      .map((first, t): ThreadShare => ({ ...common, first, end: bounds[t + 1] }));
-    const workers = await Promise.all(shares.slice(1).map(startWorker));
-    return new RolloutThreads(shares[0], await playerOf(shares[0], createEnvironment), workers);
-  }
-
-  /** Throws an `Error` when an environment fails on a worker thread. */
-  play(): void {
-    const control = this.#control;
-    Atomics.store(control, PENDING, this.#workers.length);
-    Atomics.add(control, ROUND, 1);
-    Atomics.notify(control, ROUND);
-    this.#own.play();
-    for (
-      let pending = Atomics.load(control, PENDING);
-      pending > 0;
-      pending = Atomics.load(control, PENDING)
-    ) {
-      Atomics.wait(control, PENDING, pending);
-    }
-    if (this.#failure[0] !== 0) {
-      const message = new TextDecoder().decode(this.#failure.slice()).replace(/\0+$/, '');
-      throw new Error(`An environment failed on a worker thread: ${message}`);
-    }
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#workers.map((worker) => worker.terminate()));
-  }
+  const { createEnvironment } = (await import(module.href)) as EnvironmentModule;
+  const { observationSize, headSizes } = await createEnvironment(settings);
+  const control = new Int32Array(new SharedArrayBuffer(4 * 2));
+  const failure = new Uint8Array(new SharedArrayBuffer(FAILURE_BYTES));
+  const rollout = allocateRollout({ environments, steps, observationSize, headSizes });
+  const policy = allocatePolicy({ observationSize, headSizes, hidden: plan.hidden });
+  const common = { module: module.href, settings, plan, rollout, policy, control, failure };
+  const bounds = Array.from({ length: threads + 1 }, (_, t) => Math.round((t * environments) / threads));
+  const shares = bounds
+    .slice(0, -1)
+    .map((first, t): ThreadShare => ({ ...common, first, end: bounds[t + 1] }));
+  const workers = await Promise.all(shares.slice(1).map(startWorker));
+  const own = await playerOf(shares[0], createEnvironment);
+  return {
+    ...{ plan, policy, rollout },
+    /** Throws an `Error` when an environment fails on a worker thread. */
+    play() {
+      Atomics.store(control, PENDING, workers.length);
+      Atomics.add(control, ROUND, 1);
+      Atomics.notify(control, ROUND);
+      own.play();
+      for (
+        let pending = Atomics.load(control, PENDING);
+        pending > 0;
+        pending = Atomics.load(control, PENDING)
+      ) {
+        Atomics.wait(control, PENDING, pending);
+      }
+      if (failure[0] !== 0) {
+        const message = new TextDecoder().decode(failure.slice()).replace(/\0+$/, '');
+        throw new Error(`An environment failed on a worker thread: ${message}`);
+      }
+    },
+    async close() {
+      await Promise.all(workers.map((worker) => worker.terminate()));
+    },
+  };
 }
 
 /** The player of one thread. */

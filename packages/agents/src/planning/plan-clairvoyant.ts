@@ -152,7 +152,13 @@ function searchBeam({ task, seed, requests, configurations }: Problem, price: nu
       for (const action of distinctActions([node.action, ...neighboursOf(node.action, knobs), ...others])) {
         episode.restore(node.snapshot);
         const total = node.return + episode.step(action);
-        keep(kept, node, action, total, total - price * backlogCost(episode, meanTokens), episode);
+        const value = total - price * backlogCost(episode, meanTokens);
+        const nodes = kept.get(modeOf(action)) ?? [];
+        kept.set(modeOf(action), nodes);
+        if (nodes.length === WIDTH && value <= nodes[WIDTH - 1].value) continue;
+        nodes.push({ snapshot: episode.snapshot(), return: total, value, action, parent: node });
+        nodes.sort((a, b) => b.value - a.value);
+        nodes.length = Math.min(nodes.length, WIDTH);
       }
     }
     const most = Math.max(...[...kept.values()].map(([best]) => best!.value));
@@ -163,23 +169,6 @@ function searchBeam({ task, seed, requests, configurations }: Problem, price: nu
   }
   const best = beam.reduce((a, b) => (b.return > a.return ? b : a));
   return { actions: actionsTo(best), return: best.return };
-}
-
-function keep(
-  kept: Map<string, Node[]>,
-  parent: Node,
-  action: ServeAction,
-  total: number,
-  value: number,
-  episode: ServeEpisode,
-): void {
-  const mode = modeOf(action);
-  const nodes = kept.get(mode) ?? [];
-  kept.set(mode, nodes);
-  if (nodes.length === WIDTH && value <= nodes[WIDTH - 1].value) return;
-  nodes.push({ snapshot: episode.snapshot(), return: total, value, action, parent });
-  nodes.sort((a, b) => b.value - a.value);
-  nodes.length = Math.min(nodes.length, WIDTH);
 }
 
 function actionsTo(end: Node): ServeAction[] {

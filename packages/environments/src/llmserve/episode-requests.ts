@@ -211,9 +211,10 @@ function traceRequests(
   const offsets: number[] = [0];
   const { prefixBlocks } = trace;
   let round = 0;
-  let i = firstFrom(trace.arrivalMs, startMs);
+  // -1 where the stretch begins behind the last arrival.
+  let i = trace.arrivalMs.findIndex((at) => at >= startMs);
   for (;;) {
-    if (i === trace.arrivalMs.length) {
+    if (i === trace.arrivalMs.length || i < 0) {
       round++;
       i = 0;
     }
@@ -245,18 +246,6 @@ function traceRequests(
       },
     }),
   };
-}
-
-/** Index of the first arrival that is not before `startMs`. */
-function firstFrom(arrivalMs: Float64Array, startMs: number): number {
-  let low = 0;
-  let high = arrivalMs.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (arrivalMs[middle] < startMs) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** A trace of at least this many episodes is divided by time between the splits. */

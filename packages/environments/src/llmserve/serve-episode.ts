@@ -315,23 +315,18 @@ type StatedEpisode = Pick<ServeEpisode, 'task' | 'seed' | 'window' | 'phase' | '
   readonly totals: Pick<ServeEpisode['totals'], 'requestsServed' | 'reward'>;
 };
 
-/** Stands for the episode before the first reset. */
-const NO_EPISODE: StatedEpisode = {
-  task: SERVE_TASKS.static_workload,
-  seed: 0,
-  window: 0,
-  phase: 'none',
-  done: false,
-  totals: { requestsServed: 0, reward: 0 },
-};
-
-/** State of an episode, simulated or real, that was reset with these options. */
+/** State of an episode, simulated or real, that was reset with these options; `null` before the first reset. */
 export function episodeState(
   episode: StatedEpisode | null,
   reset: ResetOptions,
   sloViolations: number,
 ): ServeState {
-  const { task, seed, totals, window, phase, done } = episode ?? NO_EPISODE;
+  const {
+    task = SERVE_TASKS.static_workload,
+    seed = 0,
+    totals,
+    window = 0,
+  }: Partial<StatedEpisode> = episode ?? {};
   const { traffic, shift, rate_scale, trace } = reset as ServeScenario;
   const requests = task.source?.requests;
   return {
@@ -342,11 +337,11 @@ export function episodeState(
     rate_scale: rate_scale ?? 1,
     profile: task.profile,
     seed,
-    total_requests_served: totals.requestsServed,
+    total_requests_served: totals?.requestsServed ?? 0,
     total_slo_violations: sloViolations,
-    cumulative_reward: totals.reward,
+    cumulative_reward: totals?.reward ?? 0,
     elapsed_simulated_time_s: window * task.windowSeconds,
-    workload_phase: phase,
-    done,
+    workload_phase: episode?.phase ?? 'none',
+    done: episode?.done ?? false,
   };
 }

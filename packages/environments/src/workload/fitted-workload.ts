@@ -181,13 +181,8 @@ export function logQuantile(
   quantiles: readonly number[],
   p: number,
 ): number {
-  let low = 0;
-  let high = probabilities.length - 1;
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (probabilities[middle] <= p) low = middle;
-    else high = middle;
-  }
+  const low = Math.max(0, lastBefore(probabilities, p, probabilities.length - 1));
+  const high = low + 1;
   const share = (p - probabilities[low]) / (probabilities[high] - probabilities[low]);
   return quantiles[low] * portableMath.pow(quantiles[high] / quantiles[low], Math.min(1, Math.max(0, share)));
 }
