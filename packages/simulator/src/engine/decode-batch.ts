@@ -1,6 +1,6 @@
+import { AdmissionLists } from './admission-lists.ts';
 import { CompletionWheel } from './completion-wheel.ts';
 import { DECODING, type RequestTable } from './request-table.ts';
-import { ResidueLists } from './residue-lists.ts';
 
 /**
  * The decoding sequences while they advance in lockstep, one token each an iteration. `clock` counts those
@@ -22,7 +22,7 @@ export class DecodeBatch {
   contextSum = 0;
   declare private readonly completions: CompletionWheel;
   declare readonly residues: Int32Array;
-  declare readonly byResidue: ResidueLists | null;
+  declare readonly byResidue: AdmissionLists | null;
   /** Block size - 1; the block size is a power of two. */
   declare private readonly blockMask: number;
   /** Binary logarithm of the block size. */
@@ -32,7 +32,7 @@ export class DecodeBatch {
   /** @param hasWindows Whether the members' windows slide, for which they are listed by residue. */
   constructor(table: RequestTable, blockTokens: number, hasWindows: boolean) {
     this.table = table;
-    this.byResidue = hasWindows ? new ResidueLists(table, blockTokens) : null;
+    this.byResidue = hasWindows ? new AdmissionLists(table, blockTokens) : null;
     this.completions = new CompletionWheel(table);
     this.blockMask = blockTokens - 1;
     this.blockShift = 31 - Math.clz32(blockTokens);

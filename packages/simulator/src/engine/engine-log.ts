@@ -1,16 +1,13 @@
 import type { RequestView } from '../policy/views.ts';
 import type { PromptPrefix } from './prefix-cache.ts';
 import type { RequestTable } from './request-table.ts';
+import { enlarged } from './slot-buffer.ts';
 
 const FIRST_CAPACITY = 256;
 
 /** Makes room for twice as many entries in the columns of a log. */
 function grow<Column extends string>(log: Record<Column, Float64Array>, columns: readonly Column[]): void {
-  for (const column of columns) {
-    const larger = new Float64Array(2 * log[column].length);
-    larger.set(log[column]);
-    log[column] = larger;
-  }
+  for (const column of columns) log[column] = enlarged(log[column], 2 * log[column].length);
 }
 
 /** Requests that got their first token, in order: entry i is (`ids[i]`, `arrivals[i]`, ...), times in ticks. */

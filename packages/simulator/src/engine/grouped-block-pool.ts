@@ -2,6 +2,7 @@ import { BlockPool, type BlockPoolSnapshot } from './block-pool.ts';
 import { FreeQueue, type FreeQueueSnapshot } from './free-queue.ts';
 import type { PromptPrefix } from './prefix-cache.ts';
 import type { RequestTable } from './request-table.ts';
+import { enlarged } from './slot-buffer.ts';
 
 /** Layers with a block table of their own. Without `window` and `chunk` they attend to all tokens. */
 export interface KvGroup {
@@ -236,7 +237,8 @@ export class GroupedBlockPool extends BlockPool {
     table.namedBlocks[slot] = 0;
     table.ownBlocks[slot] = 0;
     const found = this.foundBlocks(slot);
-    if ((slot + 1) * spans.length > this.skipped.length) this.growTo(table.capacity);
+    if ((slot + 1) * spans.length > this.skipped.length)
+      this.skipped = enlarged(this.skipped, table.capacity * spans.length);
     const isTransferred = table.transferred[slot] === 1;
     const computed = isTransferred
       ? table.input[slot] + table.generatedOffset[slot] - 1
@@ -489,12 +491,6 @@ export class GroupedBlockPool extends BlockPool {
     copies.splice(copies.indexOf(block), 1);
     while (chunk.length > 0 && chunk[chunk.length - 1].length === 0) chunk.pop();
     if (chunk.length === 0) chunks.delete(block.key);
-  }
-
-  private growTo(slots: number): void {
-    const larger = new Int32Array(slots * this.spans.length);
-    larger.set(this.skipped);
-    this.skipped = larger;
   }
 }
 

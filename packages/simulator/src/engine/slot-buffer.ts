@@ -1,14 +1,20 @@
+/** A copy of a column with room for `length` entries. */
+export function enlarged<Column extends Float64Array | Int32Array | Uint8Array>(
+  column: Column,
+  length: number,
+): Column {
+  const larger = new (column.constructor as new (length: number) => Column)(length);
+  larger.set(column);
+  return larger;
+}
+
 /** A reused list of slots: emptying it keeps its storage, which `array.length = 0` does not. */
 export class SlotBuffer {
   slots: Int32Array = new Int32Array(64);
   count = 0;
 
   push(slot: number): void {
-    if (this.count === this.slots.length) {
-      const grown = new Int32Array(this.slots.length * 2);
-      grown.set(this.slots);
-      this.slots = grown;
-    }
+    if (this.count === this.slots.length) this.slots = enlarged(this.slots, this.count * 2);
     this.slots[this.count++] = slot;
   }
 

@@ -1,7 +1,9 @@
 import type { AcceptanceSampler } from './acceptance-sampler.ts';
+import { AdmissionLists } from './admission-lists.ts';
 import type { EmissionSampler } from './emission-sampler.ts';
 import { MAX_SPECULATION_DEPTH } from './engine-config.ts';
 import type { RequestTable } from './request-table.ts';
+import { enlarged } from './slot-buffer.ts';
 
 /** Verify steps drawn ahead: enough to amortise the visit of a sequence, few enough to waste little. */
 const HORIZON = 32;
@@ -33,8 +35,8 @@ export class VerifyBatch {
   private readonly sums = new Int32Array(HORIZON * (MAX_SPECULATION_DEPTH + 2));
   /** Accepted tokens that an iteration throws away because an output ends before them. */
   private readonly surplus = new Int32Array(HORIZON);
-  /** First of the members that complete in an iteration, in order of admission; -1 if none. */
-  private readonly completing = new Int32Array(HORIZON).fill(-1);
+  /** Members that complete in an iteration. */
+  declare private readonly completing: AdmissionLists;
 
   private members: Int32Array = new Int32Array(64);
   // By slot:
@@ -47,7 +49,6 @@ export class VerifyBatch {
   private emittedAtHorizon: Int32Array = new Int32Array(0);
   private heldAtHorizon: Int32Array = new Int32Array(0);
   private surplusAtEnd: Int32Array = new Int32Array(0);
-  private nextCompleting: Int32Array = new Int32Array(0);
   /** Tokens that it emits in iteration j, if its output does not end before: entry `slot * HORIZON + j`. */
   private drawn: Uint8Array = new Uint8Array(0);
 
@@ -57,6 +58,7 @@ export class VerifyBatch {
   constructor(table: RequestTable, blockTokens: number) {
     this.table = table;
     this.blockShift = 31 - Math.clz32(blockTokens);
+    this.completing = new AdmissionLists(table, HORIZON);
   }
 
   /** Starts without members. */
@@ -92,7 +94,7 @@ export class VerifyBatch {
   /** Adds a sequence whose state the table holds. */
   add(slot: number): void {
     if (slot >= this.position.length) this.grow();
-    if (this.count === this.members.length) this.members = grown(this.members, 2 * this.count);
+    if (this.count === this.members.length) this.members = enlarged(this.members, 2 * this.count);
     this.position[slot] = this.count;
     this.members[this.count++] = slot;
     this.contextSum += this.table.input[slot] + this.table.generatedOffset[slot] - 1;
@@ -151,12 +153,12 @@ export class VerifyBatch {
   /** Ends an iteration in which the members emitted `tokens`. Answers the first that is complete, or -1. */
   advance(tokens: number): number {
     this.contextSum += tokens;
-    return this.completing[this.clock++];
+    return this.completing.heads[this.clock++];
   }
 
   /** The member that completes in the same iteration as `slot`, and was admitted next; -1 if there is none. */
   completingAfter(slot: number): number {
-    return this.nextCompleting[slot];
+    return this.completing.next[slot];
   }
 
   /** Draws the verify steps of a member from iteration `from` to its completion or the horizon, and adds them up. */
@@ -202,7 +204,7 @@ export class VerifyBatch {
     this.until[slot] = j;
     this.surplusAtEnd[slot] = surplus;
     this.surplus[j] += surplus;
-    this.linkCompletion(slot, j);
+    this.completing.add(j, slot);
   }
 
   /** Takes what is drawn of the future of a settled sequence out of the sums. */
@@ -223,7 +225,7 @@ export class VerifyBatch {
     }
     if (emitted < table.output[slot]) return;
     this.surplus[end] -= this.surplusAtEnd[slot];
-    this.unlinkCompletion(slot, end);
+    this.completing.remove(end, slot);
   }
 
   /** Draws the iterations behind the horizon. */
@@ -271,30 +273,10 @@ export class VerifyBatch {
     return this.table.input[slot] - 1 + emitted + this.given + this.lookahead;
   }
 
-  private linkCompletion(slot: number, j: number): void {
-    const { admitted } = this.table;
-    let before = -1;
-    let after = this.completing[j];
-    while (after >= 0 && admitted[after] < admitted[slot]) {
-      before = after;
-      after = this.nextCompleting[after];
-    }
-    this.nextCompleting[slot] = after;
-    if (before < 0) this.completing[j] = slot;
-    else this.nextCompleting[before] = slot;
-  }
-
-  private unlinkCompletion(slot: number, j: number): void {
-    let before = -1;
-    for (let at = this.completing[j]; at !== slot; at = this.nextCompleting[at]) before = at;
-    if (before < 0) this.completing[j] = this.nextCompleting[slot];
-    else this.nextCompleting[before] = this.nextCompleting[slot];
-  }
-
   private clearSums(): void {
     this.sums.fill(0, 0, HORIZON * this.width);
     this.surplus.fill(0);
-    this.completing.fill(-1);
+    this.completing.clear();
   }
 
   private blocksFor(tokens: number): number {
@@ -304,21 +286,12 @@ export class VerifyBatch {
   private grow(): void {
     const { capacity } = this.table;
     const known = this.position.length;
-    this.position = grown(this.position, capacity).fill(-1, known);
-    this.since = grown(this.since, capacity);
-    this.until = grown(this.until, capacity);
-    this.emittedAtHorizon = grown(this.emittedAtHorizon, capacity);
-    this.heldAtHorizon = grown(this.heldAtHorizon, capacity);
-    this.surplusAtEnd = grown(this.surplusAtEnd, capacity);
-    this.nextCompleting = grown(this.nextCompleting, capacity);
-    const drawn = new Uint8Array(capacity * HORIZON);
-    drawn.set(this.drawn);
-    this.drawn = drawn;
+    this.position = enlarged(this.position, capacity).fill(-1, known);
+    this.since = enlarged(this.since, capacity);
+    this.until = enlarged(this.until, capacity);
+    this.emittedAtHorizon = enlarged(this.emittedAtHorizon, capacity);
+    this.heldAtHorizon = enlarged(this.heldAtHorizon, capacity);
+    this.surplusAtEnd = enlarged(this.surplusAtEnd, capacity);
+    this.drawn = enlarged(this.drawn, capacity * HORIZON);
   }
-}
-
-function grown(array: Int32Array, length: number): Int32Array {
-  const larger = new Int32Array(length);
-  larger.set(array);
-  return larger;
 }

@@ -1,4 +1,5 @@
 import type { Engine } from '../engine/engine.ts';
+import { enlarged } from '../engine/slot-buffer.ts';
 import { msFromTicks } from '../engine/ticks.ts';
 import type { SimulationRun } from './simulation-run.ts';
 
@@ -71,10 +72,7 @@ export class RunCollector {
   /** Doubles the room for latencies: only of a run that is summarized is the number of requests not known before. */
   private grow(): void {
     this.capacity *= 2;
-    for (const name of ['ttftMs', 'tpotMs', 'e2eMs'] as const) {
-      const larger = new Float64Array(this.capacity);
-      larger.set(this[name]);
-      this[name] = larger;
-    }
+    for (const name of ['ttftMs', 'tpotMs', 'e2eMs'] as const)
+      this[name] = enlarged(this[name], this.capacity);
   }
 }

@@ -1,4 +1,5 @@
 import { MAX_REQUEST_TOKENS } from '../engine/engine-config.ts';
+import { enlarged } from '../engine/slot-buffer.ts';
 import { quoteField, traceError } from '../simulator-error.ts';
 import { pickRequests } from './operations.ts';
 import type { Timestamp } from './request-reader.ts';
@@ -236,7 +237,8 @@ export class TraceBuilder {
   }
 
   #addHash(id: number): void {
-    if (this.#prefixCount === this.#prefixIds.length) this.#prefixIds = grown(this.#prefixIds, Float64Array);
+    if (this.#prefixCount === this.#prefixIds.length)
+      this.#prefixIds = enlarged(this.#prefixIds, 2 * this.#prefixCount);
     // KV of equal text under another adapter is not equal.
     this.#prefixIds[this.#prefixCount] =
       this.#adapter === 0 ? id : FIRST_ADAPTER_ID + numberIn(this.#adapterIds, `${this.#adapter} ${id}`);
@@ -244,18 +246,15 @@ export class TraceBuilder {
   }
 
   #endPrefix(): void {
-    if (this.#prefixEnds.length < this.#arrivalMs.length) {
-      const ends = new Int32Array(this.#arrivalMs.length);
-      ends.set(this.#prefixEnds);
-      this.#prefixEnds = ends;
-    }
+    const { length } = this.#arrivalMs;
+    if (this.#prefixEnds.length < length) this.#prefixEnds = enlarged(this.#prefixEnds, length);
     this.#prefixEnds[this.#count] = this.#prefixCount;
   }
 
   #grow(): void {
-    this.#arrivalMs = grown(this.#arrivalMs, Float64Array);
-    this.#inputTokens = grown(this.#inputTokens, Int32Array);
-    this.#outputTokens = grown(this.#outputTokens, Int32Array);
+    this.#arrivalMs = enlarged(this.#arrivalMs, 2 * this.#count);
+    this.#inputTokens = enlarged(this.#inputTokens, 2 * this.#count);
+    this.#outputTokens = enlarged(this.#outputTokens, 2 * this.#count);
   }
 }
 
@@ -264,12 +263,6 @@ function numberIn(numbers: Map<string, number>, key: string): number {
   const known = numbers.get(key) ?? numbers.size;
   numbers.set(key, known);
   return known;
-}
-
-function grown<T extends Float64Array | Int32Array>(column: T, kind: new (length: number) => T): T {
-  const larger = new kind(2 * column.length);
-  larger.set(column);
-  return larger;
 }
 
 function lengthIn(field: unknown): number | null {

@@ -1,7 +1,8 @@
 import type { RequestTable } from './request-table.ts';
+import { enlarged } from './slot-buffer.ts';
 
-/** The decodes in lockstep by the residue of their context, those of each in order of admission. */
-export class ResidueLists {
+/** Lists of slots by number, each in order of admission. A slot is in one of them at a time. */
+export class AdmissionLists {
   /** First of each list, or -1. */
   declare readonly heads: Int32Array;
   declare private readonly tails: Int32Array;
@@ -10,33 +11,34 @@ export class ResidueLists {
   private prev: Int32Array = new Int32Array(0);
   declare private readonly table: RequestTable;
 
-  constructor(table: RequestTable, residues: number) {
+  constructor(table: RequestTable, lists: number) {
     this.table = table;
-    this.heads = new Int32Array(residues).fill(-1);
-    this.tails = new Int32Array(residues).fill(-1);
+    this.heads = new Int32Array(lists).fill(-1);
+    this.tails = new Int32Array(lists).fill(-1);
   }
 
-  add(residue: number, slot: number): void {
+  add(list: number, slot: number): void {
     if (slot >= this.next.length) this.grow();
     const { heads, tails, next, prev } = this;
     const { admitted } = this.table;
-    let before = tails[residue];
+    let before = tails[list];
     while (before >= 0 && admitted[before] > admitted[slot]) before = prev[before];
-    const after = before < 0 ? heads[residue] : next[before];
+    const after = before < 0 ? heads[list] : next[before];
     prev[slot] = before;
     next[slot] = after;
-    if (before < 0) heads[residue] = slot;
+    if (before < 0) heads[list] = slot;
     else next[before] = slot;
-    if (after < 0) tails[residue] = slot;
+    if (after < 0) tails[list] = slot;
     else prev[after] = slot;
   }
 
-  remove(residue: number, slot: number): void {
+  remove(list: number, slot: number): void {
     const { heads, tails, next, prev } = this;
-    const [before, after] = [prev[slot], next[slot]];
-    if (before < 0) heads[residue] = after;
+    const before = prev[slot];
+    const after = next[slot];
+    if (before < 0) heads[list] = after;
     else next[before] = after;
-    if (after < 0) tails[residue] = before;
+    if (after < 0) tails[list] = before;
     else prev[after] = before;
   }
 
@@ -46,10 +48,7 @@ export class ResidueLists {
   }
 
   private grow(): void {
-    const { next, prev } = this;
-    this.next = new Int32Array(this.table.capacity);
-    this.prev = new Int32Array(this.table.capacity);
-    this.next.set(next);
-    this.prev.set(prev);
+    this.next = enlarged(this.next, this.table.capacity);
+    this.prev = enlarged(this.prev, this.table.capacity);
   }
 }
