@@ -1,4 +1,3 @@
-import { AdmissionLists } from './admission-lists.ts';
 import type { RequestTable } from './request-table.ts';
 
 /** Iterations of one round of the wheel, a power of two: most outputs are shorter. */
@@ -17,22 +16,40 @@ export class CompletionWheel {
   first = -1;
   /** The iteration that `first` completes in. */
   iteration = 0;
-  declare private readonly rings: AdmissionLists;
+  /** First of each ring, or -1. */
+  private readonly rings: Int32Array = new Int32Array(ROUND).fill(-1);
   /** Rings in use, one bit each. */
   private readonly used: Int32Array = new Int32Array(WORDS);
   declare private readonly table: RequestTable;
 
   constructor(table: RequestTable) {
     this.table = table;
-    this.rings = new AdmissionLists(table, ROUND);
   }
 
   add(slot: number): void {
-    const { admitted } = this.table;
+    const { admitted, nextInRing, prevInRing } = this.table;
     const iteration = this.completionOf(slot);
     const ring = iteration & RING;
-    this.rings.add(ring, slot);
-    this.used[ring >> 5] |= 1 << ring;
+    const head = this.rings[ring];
+    if (head < 0) {
+      nextInRing[slot] = slot;
+      prevInRing[slot] = slot;
+      this.rings[ring] = slot;
+      this.used[ring >> 5] |= 1 << ring;
+    } else {
+      const last = prevInRing[head];
+      let before = last;
+      while (admitted[before] > admitted[slot] && before !== head) before = prevInRing[before];
+      if (admitted[before] > admitted[slot]) {
+        before = last;
+        this.rings[ring] = slot;
+      }
+      const after = nextInRing[before];
+      nextInRing[before] = slot;
+      prevInRing[slot] = before;
+      nextInRing[slot] = after;
+      prevInRing[after] = slot;
+    }
     if (this.first < 0 || iteration < this.iteration) {
       this.first = slot;
       this.iteration = iteration;
@@ -43,17 +60,25 @@ export class CompletionWheel {
 
   /** Removes a member. None completes before iteration `clock`. */
   remove(slot: number, clock: number): void {
-    const { rings, used } = this;
+    const { nextInRing, prevInRing } = this.table;
     const ring = this.completionOf(slot) & RING;
-    rings.remove(ring, slot);
-    if (rings.heads[ring] < 0) used[ring >> 5] &= ~(1 << ring);
+    const after = nextInRing[slot];
+    if (after === slot) {
+      this.rings[ring] = -1;
+      this.used[ring >> 5] &= ~(1 << ring);
+    } else {
+      const before = prevInRing[slot];
+      nextInRing[before] = after;
+      prevInRing[after] = before;
+      if (this.rings[ring] === slot) this.rings[ring] = after;
+    }
     if (slot === this.first) this.findFirst(clock);
   }
 
   /** Forgets all members. */
   clear(): void {
     this.first = -1;
-    this.rings.clear();
+    this.rings.fill(-1);
     this.used.fill(0);
   }
 
@@ -62,8 +87,7 @@ export class CompletionWheel {
   }
 
   private findFirst(clock: number): void {
-    const { used } = this;
-    const { heads, next } = this.rings;
+    const { used, rings, table } = this;
     let first = -1;
     let earliest = 0;
     const start = clock & RING;
@@ -74,14 +98,17 @@ export class CompletionWheel {
       for (; bits !== 0; bits &= bits - 1) {
         const ring = word * 32 + 31 - Math.clz32(bits & -bits);
         const inThisRound = clock + ((ring - start) & RING);
-        for (let slot = heads[ring]; slot >= 0; slot = next[slot]) {
+        const head = rings[ring];
+        let slot = head;
+        do {
           const iteration = this.completionOf(slot);
           if (first < 0 || iteration < earliest) {
             first = slot;
             earliest = iteration;
           }
           if (earliest === inThisRound) break search;
-        }
+          slot = table.nextInRing[slot];
+        } while (slot !== head);
       }
       word = (word + 1) & (WORDS - 1);
       bits = used[word];

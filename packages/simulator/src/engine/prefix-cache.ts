@@ -18,9 +18,8 @@ export interface PromptPrefix {
 
 /** Neighbouring KV blocks with the same fate: of one chunk, with the same holders, or free and never asked for again. */
 export class BlockRun {
-  /** Neighbours in the queue of free runs. */
-  prev: BlockRun = this;
-  next: BlockRun = this;
+  prev: BlockRun | null = null;
+  next: BlockRun | null = null;
   /** The run of the chunk's following blocks. */
   following: BlockRun | null = null;
   /** The chunk they hold content of, or `null` for free blocks whose content nobody will ask for. */
@@ -62,15 +61,15 @@ export class PrefixCache {
   private readonly chunks = new Map<number, CachedChunk>();
   /** Runs that a request holds although another block had their content first, by slot. */
   private readonly copiesOf = new Map<number, BlockRun[]>();
-  /** No blocks: it stands before the first of the queue of free runs and behind the last. */
-  private readonly ends = new BlockRun(new CachedChunk(-1), 0, 0);
+  private head: BlockRun | null = null;
+  private tail: BlockRun | null = null;
 
   /** All `blocks` are free and hold nothing. */
   reset(blocks: number): void {
     this.chunks.clear();
     this.copiesOf.clear();
-    this.ends.next = this.ends;
-    this.ends.prev = this.ends;
+    this.head = null;
+    this.tail = null;
     this.freeEmpty(blocks);
   }
 
@@ -90,37 +89,35 @@ export class PrefixCache {
 
   /** Takes `blocks` free blocks from the front of the queue; what they cached is lost. */
   take(blocks: number): void {
-    const head = this.ends.next;
-    if (head.chunk === null && head.blocks > blocks) head.blocks -= blocks;
+    const { head } = this;
+    if (head !== null && head.chunk === null && head.blocks > blocks) head.blocks -= blocks;
     else this.takeRuns(blocks);
   }
 
   private takeRuns(blocks: number): void {
     let left = blocks;
     while (left > 0) {
-      const run = this.ends.next;
+      const run = this.head as BlockRun;
       const taken = Math.min(left, run.blocks);
       left -= taken;
       if (run.chunk !== null) this.lose(run, run.chunk, taken);
       run.blocks -= taken;
-      if (run.blocks === 0) unlink(run);
+      if (run.blocks === 0) this.unlink(run);
     }
   }
 
   /** Frees blocks without content: they are the next to be taken. */
   freeEmpty(blocks: number): void {
     if (blocks === 0) return;
-    const head = this.ends.next;
-    if (head.chunk === null) head.blocks += blocks;
-    else insertBefore(head, new BlockRun(null, 0, blocks));
+    if (this.head !== null && this.head.chunk === null) this.head.blocks += blocks;
+    else this.prepend(new BlockRun(null, 0, blocks));
   }
 
   /** Frees blocks with content that nobody will ask for: they are taken as late as those with other content. */
   freeForgotten(blocks: number): void {
     if (blocks === 0) return;
-    const tail = this.ends.prev;
-    if (tail.chunk === null) tail.blocks += blocks;
-    else insertBefore(this.ends, new BlockRun(null, 0, blocks));
+    if (this.tail !== null && this.tail.chunk === null) this.tail.blocks += blocks;
+    else this.append(new BlockRun(null, 0, blocks));
   }
 
   /** Holds the first `blocks` of a chunk, which can be found. Answers those that were free until now. */
@@ -129,7 +126,7 @@ export class PrefixCache {
     for (let run = this.runsOf(key); run !== null && run.start < blocks; run = run.following) {
       if (run.start + run.blocks > blocks) this.split(run, blocks - run.start);
       if (run.holders++ > 0) continue;
-      unlink(run);
+      this.unlink(run);
       revived += run.blocks;
     }
     return revived;
@@ -174,7 +171,7 @@ export class PrefixCache {
     }
     /** Positions of the free runs in `runs`, the next to be taken first. */
     const queue: number[] = [];
-    for (let run = this.ends.next; run !== this.ends; run = run.next) {
+    for (let run = this.head; run !== null; run = run.next) {
       if (run.chunk === null) add(run, false);
       queue.push(positions.get(run) as number);
     }
@@ -203,7 +200,7 @@ export class PrefixCache {
       last = run;
       return run;
     });
-    for (const at of snapshot.queue) insertBefore(this.ends, runs[at]);
+    for (const at of snapshot.queue) this.append(runs[at]);
     for (const [slot, held] of snapshot.copiesOf) {
       this.copiesOf.set(
         slot,
@@ -243,7 +240,7 @@ export class PrefixCache {
 
   private releaseRun(run: BlockRun): number {
     if (--run.holders > 0) return 0;
-    insertBefore(this.ends, run);
+    this.append(run);
     return run.blocks;
   }
 
@@ -271,7 +268,7 @@ export class PrefixCache {
     run.following = rest;
     run.blocks = blocks;
     // The last blocks are taken first.
-    if (run.holders === 0) insertBefore(run, rest);
+    if (run.holders === 0) this.insertBefore(run, rest);
   }
 
   /** The last `lost` blocks of a free run are taken: their content is found in copies from now on, or nowhere. */
@@ -303,19 +300,37 @@ export class PrefixCache {
     }
     if (copies.length === 0) chunk.copies = null;
   }
-}
 
-/** Puts a run into the queue, to be taken right before another. */
-function insertBefore(run: BlockRun, earlier: BlockRun): void {
-  earlier.prev = run.prev;
-  earlier.next = run;
-  run.prev.next = earlier;
-  run.prev = earlier;
-}
+  private append(run: BlockRun): void {
+    run.prev = this.tail;
+    run.next = null;
+    if (this.tail === null) this.head = run;
+    else this.tail.next = run;
+    this.tail = run;
+  }
 
-function unlink(run: BlockRun): void {
-  run.prev.next = run.next;
-  run.next.prev = run.prev;
+  private prepend(run: BlockRun): void {
+    run.prev = null;
+    run.next = this.head;
+    if (this.head === null) this.tail = run;
+    else this.head.prev = run;
+    this.head = run;
+  }
+
+  private insertBefore(run: BlockRun, earlier: BlockRun): void {
+    earlier.prev = run.prev;
+    earlier.next = run;
+    if (run.prev === null) this.head = earlier;
+    else run.prev.next = earlier;
+    run.prev = earlier;
+  }
+
+  private unlink(run: BlockRun): void {
+    if (run.prev === null) this.head = run.next;
+    else run.prev.next = run.next;
+    if (run.next === null) this.tail = run.prev;
+    else run.next.prev = run.prev;
+  }
 }
 
 /** The run with block `at` of a chunk, which can be found. */

@@ -38,7 +38,7 @@ const INT_FIELDS = [
 ] as const;
 const BYTE_FIELDS = ['priority', 'status', 'transferred', 'unseen', 'rejected', 'drafts'] as const;
 /** Fields that tell nothing between iterations, or that a restored engine makes anew. They come last. */
-const PASSING_FIELDS = ['given'] as const;
+const PASSING_FIELDS = ['given', 'nextInRing', 'prevInRing'] as const;
 
 const FIELDS = [...FLOAT_FIELDS, ...INT_FIELDS, ...BYTE_FIELDS, ...PASSING_FIELDS] as const;
 /** Bytes of one slot over the fields that a snapshot holds. */
@@ -93,6 +93,9 @@ export class RequestTable {
   inFlight: Int32Array = NO_INTS;
   /** Verify steps so far (speculative decoding). */
   verifySteps: Int32Array = NO_INTS;
+  /** Neighbours in a ring of the completion wheel. */
+  nextInRing: Int32Array = NO_INTS;
+  prevInRing: Int32Array = NO_INTS;
   /** Number of its LoRA adapter; 0 is the base model. */
   adapter: Int32Array = NO_INTS;
   /** 0 is the most urgent class. */
