@@ -1,7 +1,7 @@
 import Papa from 'papaparse';
 import { quoteField, traceError } from '../simulator-error.ts';
-import { RecordSplitter } from './record-splitter.ts';
-import { type ReadTrace, RequestReader } from './request-reader.ts';
+import { recordSplitter } from './record-splitter.ts';
+import { RequestReader } from './request-reader.ts';
 import type { TraceOptions, TraceParser } from './trace.ts';
 
 /**
@@ -9,68 +9,47 @@ import type { TraceOptions, TraceParser } from './trace.ts';
  * (`TIMESTAMP,ContextTokens,GeneratedTokens`), BurstGPT, Vidur, ServeGen, or any table whose header names an arrival
  * (`arrival_time` in s, `arrival_ms`, or a date and time, in UTC unless it says otherwise), an input and an output
  * length. Fields are separated by `, ; |` or tabs, as the header shows. Further columns are ignored.
+ * @param source File name for the messages.
  */
-export class CsvTraceParser implements TraceParser {
-  readonly #source: string;
-  readonly #options: TraceOptions;
-  readonly #splitter: RecordSplitter;
-  #reader: RequestReader | undefined;
-  #delimiter = ',';
-  #width = 0;
-  #isBlank = true;
-
-  /** @param source File name for the messages. */
-  constructor(source: string, options: TraceOptions = {}) {
-    this.#source = source;
-    this.#options = options;
-    this.#splitter = new RecordSplitter(source, { quoted: true }, (text, firstLine) =>
-      this.#take(text, firstLine),
-    );
-  }
-
-  push(text: string): void {
-    if (this.#isBlank && text.trim() !== '') this.#isBlank = false;
-    this.#splitter.push(text);
-  }
-
-  end(): ReadTrace {
-    this.#splitter.end();
-    if (this.#reader === undefined || this.#isBlank) {
-      throw traceError('TRACE_EMPTY', this.#source, null, 'a header and requests', 'an empty file');
+export function csvTraceParser(source: string, options: TraceOptions = {}): TraceParser {
+  let reader: RequestReader | undefined;
+  let delimiter = ',';
+  let width = 0;
+  let isBlank = true;
+  const malformed = (line: number, got: string) =>
+    traceError('TRACE_MALFORMED_LINE', source, line, `values separated by ${quoteField(delimiter)}`, got);
+  const take = (fields: readonly string[], line: number) => {
+    if (reader === undefined) {
+      width = fields.length;
+      reader = new RequestReader([...fields], { kind: 'CSV', source, line, options });
+      return;
     }
-    return this.#reader.end();
-  }
-
-  #take(text: string, firstLine: number): void {
+    if (fields.length !== width) {
+      const expected = `${width} fields, as the header has`;
+      throw traceError('TRACE_COLUMN_COUNT', source, line, expected, `${fields.length}`);
+    }
+    const { arrival, input, output, adapter } = reader.columns;
+    // Spreadsheets that separate by semicolons write decimal commas.
+    const at = delimiter === ';' ? fields[arrival].replace(',', '.') : fields[arrival];
+    const content = adapter === -1 ? undefined : { adapter: fields[adapter] };
+    reader.add(line, at, fields[input], fields[output], content);
+  };
+  const splitter = recordSplitter(source, true, (text, firstLine) => {
     if (text.trim() === '') return;
-    const source = this.#source;
-    if (this.#reader === undefined) this.#delimiter = delimiterOf(text);
-    const delimiter = this.#delimiter;
-    const malformed = (line: number, got: string) =>
-      traceError('TRACE_MALFORMED_LINE', source, line, `values separated by ${quoteField(delimiter)}`, got);
-    const take = (fields: readonly string[], line: number) => {
-      if (this.#reader === undefined) {
-        this.#width = fields.length;
-        this.#reader = new RequestReader([...fields], { kind: 'CSV', source, line, options: this.#options });
-        return;
-      }
-      if (fields.length !== this.#width) {
-        throw traceError(
-          'TRACE_COLUMN_COUNT',
-          source,
-          line,
-          `${this.#width} fields, as the header has`,
-          `${fields.length}`,
-        );
-      }
-      const { arrival, input, output, adapter } = this.#reader.columns;
-      // Spreadsheets that separate by semicolons write decimal commas.
-      const at = delimiter === ';' ? fields[arrival].replace(',', '.') : fields[arrival];
-      const content = adapter === -1 ? undefined : { adapter: fields[adapter] };
-      this.#reader.add(line, at, fields[input], fields[output], content);
-    };
+    if (reader === undefined) delimiter = delimiterOf(text);
     forEachCsvRecord(text, firstLine, malformed, take, delimiter);
-  }
+  });
+  return {
+    push(text) {
+      if (isBlank && text.trim() !== '') isBlank = false;
+      splitter.push(text);
+    },
+    end() {
+      splitter.end();
+      if (reader !== undefined && !isBlank) return reader.end();
+      throw traceError('TRACE_EMPTY', source, null, 'a header and requests', 'an empty file');
+    },
+  };
 }
 
 /** The character that separates most fields of the header. */

@@ -1,9 +1,8 @@
 import { traceError } from '../simulator-error.ts';
 import { benchmarkTrace, isBenchmarkResult, readBenchmarkResult } from './benchmark-result.ts';
 import { agentSessionsTrace, conversationsTrace, isAgentSession, isConversations } from './conversations.ts';
-import { CsvTraceParser } from './csv-trace.ts';
-import { JsonlTraceParser } from './jsonl-trace.ts';
-import type { ReadTrace } from './request-reader.ts';
+import { csvTraceParser } from './csv-trace.ts';
+import { jsonlTraceParser } from './jsonl-trace.ts';
 import type { Trace, TraceOptions, TraceParser } from './trace.ts';
 
 /** Formats of a text. */
@@ -25,52 +24,41 @@ export function traceTextOf(source: string, start: string): TraceText {
   return /^\{[^\n]*\}\s*(\n|$)/.test(text) ? 'jsonl' : 'json';
 }
 
+type ParserOptions = TraceOptions & { readonly load?: number };
+
 /** A parser of one JSON document: a benchmark's result, an agent's session, conversations, or a list of requests. */
-class ResultParser implements TraceParser {
-  readonly #source: string;
-  readonly #options: TraceOptions & { readonly load?: number };
-  readonly #pieces: string[] = [];
-
-  constructor(source: string, options: TraceOptions & { readonly load?: number }) {
-    this.#source = source;
-    this.#options = options;
-  }
-
-  push(text: string): void {
-    this.#pieces.push(text);
-  }
-
-  end(): ReadTrace {
-    let value: unknown;
-    try {
-      value = JSON.parse(this.#pieces.join(''));
-    } catch (error) {
-      throw traceError('TRACE_MALFORMED_LINE', this.#source, null, 'JSON', (error as Error).message);
-    }
-    if (isAgentSession(value)) return agentSessionsTrace([{ source: this.#source, value }], this.#source);
-    if (Array.isArray(value) && isConversations(value)) return conversationsTrace(value, this.#source);
-    if (Array.isArray(value) && !isBenchmarkResult(value)) {
-      const parser = new JsonlTraceParser(this.#source, this.#options);
+function documentParser(source: string, { load, ...options }: ParserOptions): TraceParser {
+  const pieces: string[] = [];
+  return {
+    push(text) {
+      pieces.push(text);
+    },
+    end() {
+      let value: unknown;
+      try {
+        value = JSON.parse(pieces.join(''));
+      } catch (error) {
+        throw traceError('TRACE_MALFORMED_LINE', source, null, 'JSON', (error as Error).message);
+      }
+      if (isAgentSession(value)) return agentSessionsTrace([{ source, value }], source);
+      if (Array.isArray(value) && isConversations(value)) return conversationsTrace(value, source);
+      if (!Array.isArray(value) || isBenchmarkResult(value))
+        return benchmarkTrace(readBenchmarkResult(value, source), source, { load, options });
+      const parser = jsonlTraceParser(source, options);
       for (const entry of value) parser.push(`${JSON.stringify(entry)}\n`);
       return parser.end();
-    }
-    const { load, ...options } = this.#options;
-    return benchmarkTrace(readBenchmarkResult(value, this.#source), this.#source, { load, options });
-  }
+    },
+  };
 }
 
 /** A parser of a text that comes in pieces. `load` chooses among the loads of a benchmark's result. */
-export function traceParser(
-  kind: TraceText,
-  source: string,
-  options: TraceOptions & { readonly load?: number } = {},
-): TraceParser {
-  if (kind === 'csv') return new CsvTraceParser(source, options);
-  return kind === 'jsonl' ? new JsonlTraceParser(source, options) : new ResultParser(source, options);
+export function traceParser(kind: TraceText, source: string, options: ParserOptions = {}): TraceParser {
+  if (kind === 'csv') return csvTraceParser(source, options);
+  return kind === 'jsonl' ? jsonlTraceParser(source, options) : documentParser(source, options);
 }
 
 /**
- * Reads a trace in CSV (see `CsvTraceParser`), JSONL (see `JsonlTraceParser`) or the result of a benchmark (see
+ * Reads a trace in CSV (see `csvTraceParser`), JSONL (see `jsonlTraceParser`) or the result of a benchmark (see
  * `readBenchmarkResult`), told apart by `traceTextOf`.
  *
  * @param source File name, for the format and the messages.
