@@ -37,9 +37,10 @@ export type Entry = Readonly<Record<string, unknown>>;
 
 /** Whether parsed JSON looks like a result that `readBenchmarkResult` takes. */
 export function isBenchmarkResult(value: unknown): boolean {
-  if (!isEntry(value)) return false;
-  return Array.isArray(value.input_lens) || Array.isArray(value.benchmarks) || 'total_input_tokens' in value;
+  return isEntry(value) && (Array.isArray(value.benchmarks) || isOfVllm(value));
 }
+
+const isOfVllm = (value: Entry) => Array.isArray(value.input_lens) || 'total_input_tokens' in value;
 
 /**
  * Reads parsed JSON that `vllm bench serve --save-result --save-detailed` or `guidellm benchmark --output-path x.json`
@@ -49,14 +50,11 @@ export function isBenchmarkResult(value: unknown): boolean {
  */
 export function readBenchmarkResult(value: unknown, source: string): BenchmarkResult {
   if (isEntry(value) && Array.isArray(value.benchmarks)) return readGuideLlm(value.benchmarks, source);
-  if (isEntry(value) && (Array.isArray(value.input_lens) || 'total_input_tokens' in value)) {
-    return { tool: 'vLLM', loads: [readVllm(value, source)] };
-  }
-  throw refusal(
-    source,
-    'the result of `vllm bench serve` or of GuideLLM',
-    isEntry(value) ? `an object with ${Object.keys(value).slice(0, 8).join(', ')}` : quoteField(value),
-  );
+  if (isEntry(value) && isOfVllm(value)) return { tool: 'vLLM', loads: [readVllm(value, source)] };
+  const got = isEntry(value)
+    ? `an object with ${Object.keys(value).slice(0, 8).join(', ')}`
+    : quoteField(value);
+  throw refusal(source, 'the result of `vllm bench serve` or of GuideLLM', got);
 }
 
 /**
@@ -89,15 +87,9 @@ export function benchmarkTrace(
     options: { prefixBlockTokens: options.prefixBlockTokens, unanswered: 'skip', timeUnit: 's', sort: true },
   });
   for (const [i, { startS, inputTokens, outputTokens }] of chosen.requests.entries()) {
-    if (startS === null) {
-      throw refusal(
-        source,
-        tool === 'vLLM'
-          ? 'the times of the requests, `start_times`, which vLLM 0.11 and newer write with --save-detailed'
-          : 'the times of the requests',
-        'none',
-      );
-    }
+    const where = ', `start_times`, which vLLM 0.11 and newer write with --save-detailed';
+    if (startS === null)
+      throw refusal(source, `the times of the requests${tool === 'vLLM' ? where : ''}`, 'none');
     reader.add(i + 1, startS, inputTokens, outputTokens);
   }
   const { trace, reading } = reader.end();
@@ -188,23 +180,15 @@ function guideLlmName(benchmark: Entry, index: number): string {
 /** Versions differ in where they keep the times. */
 function guideLlmRequest(request: Entry): BenchmarkRequest {
   const timings =
-    [
-      entryIn(entryIn(request, 'info'), 'timings'),
-      entryIn(entryIn(request, 'scheduler_info'), 'request_timings'),
-    ].find((found) => found !== undefined) ?? {};
+    entryIn(entryIn(request, 'info'), 'timings') ??
+    entryIn(entryIn(request, 'scheduler_info'), 'request_timings') ??
+    {};
+  const { first_token_iteration, first_iteration, last_token_iteration, last_iteration } = timings;
   const startS = firstNumber(request.request_start_time, timings.request_start, request.start_time);
-  const firstS = firstNumber(
-    timings.first_token_iteration,
-    timings.first_iteration,
-    request.first_token_time,
-  );
+  const firstS = firstNumber(first_token_iteration, first_iteration, request.first_token_time);
   const endS = firstNumber(
-    timings.last_token_iteration,
-    timings.last_iteration,
-    request.last_token_time,
-    request.request_end_time,
-    timings.request_end,
-    request.end_time,
+    ...[last_token_iteration, last_iteration, request.last_token_time],
+    ...[request.request_end_time, timings.request_end, request.end_time],
   );
   return {
     startS,

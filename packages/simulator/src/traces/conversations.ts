@@ -34,13 +34,9 @@ export function agentSessionsTrace(documents: readonly JsonDocument[], source: s
   let unanswered = 0;
   let firstId = 0;
   for (const document of documents) {
-    if (blockSizeOf(document) !== blockTokens) {
-      throw wrong(
-        document.source,
-        `blocks of ${blockTokens} tokens, as the others have`,
-        blockSizeOf(document),
-      );
-    }
+    const size = blockSizeOf(document);
+    if (size !== blockTokens)
+      throw wrong(document.source, `blocks of ${blockTokens} tokens, as the others have`, size);
     let lastId = -1;
     const idsOf = (entry: Entry): number[] => {
       if (!Array.isArray(entry.hash_ids)) return [];
@@ -65,14 +61,9 @@ export function agentSessionsTrace(documents: readonly JsonDocument[], source: s
         const input = builder.length(i + 1, 'in', entry.in);
         const output = builder.length(i + 1, 'out', entry.out);
         const hashIds = idsOf(entry);
+        const end = Math.floor((input + output) / blockTokens);
         const request = builder.add(i + 1, { dayMs: 0, ms }, input, output, {
-          hashIds,
-          answerHashIds: answerIds(
-            hashIds,
-            nextTurn(requests, i),
-            idsOf,
-            Math.floor((input + output) / blockTokens),
-          ),
+          ...{ hashIds, answerHashIds: answerIds(hashIds, nextTurn(requests, i), idsOf, end) },
           ...(previous !== undefined && {
             follows: {
               previous: previous.request,
@@ -90,8 +81,7 @@ export function agentSessionsTrace(documents: readonly JsonDocument[], source: s
     firstId += lastId + 1;
   }
   const columns = { arrival: 't', input: 'in', output: 'out', prefix: 'hash_ids' };
-  const reading = { format: 'sessions of agents', columns, arrivalUnit: 's' as const };
-  return { trace: builder.build().trace, reading: { ...reading, ...counts(unanswered, documents.length) } };
+  return readAs('sessions of agents', columns, builder, documents.length, unanswered);
 }
 
 /** The request behind number `i` in a list that may have subagents. */
@@ -166,11 +156,8 @@ export function ragPulseTrace({ requests, partLengths }: RagPulseFiles, source: 
   const lengths = new Map<number, number>();
   for (const text of partLengths) {
     for (const { entry } of jsonLines(text, source)) {
-      const [id] =
-        Object.entries(entry)
-          .find(([name]) => name !== 'token_length')
-          ?.slice(1) ?? [];
-      lengths.set(Number(id), Number(entry.token_length));
+      const { token_length: length, ...ids } = entry;
+      lengths.set(Number(Object.values(ids)[0]), Number(length));
     }
   }
   const builder = new TraceBuilder(source, { prefixBlockTokens: RAG_BLOCK_TOKENS, sort: true });
@@ -195,14 +182,8 @@ export function ragPulseTrace({ requests, partLengths }: RagPulseFiles, source: 
     });
     sessions.set(entry.session_id, { request, s });
   }
-  const columns = {
-    arrival: 'timestamp',
-    input: 'input_length',
-    output: 'output_length',
-    prefix: 'hash_ids',
-  };
-  const reading = { format: 'RAGPulse', columns, arrivalUnit: 's' as const };
-  return { trace: builder.build().trace, reading: { ...reading, ...counts(0, sessions.size) } };
+  const columns = { input: 'input_length', output: 'output_length', prefix: 'hash_ids' };
+  return readAs('RAGPulse', { arrival: 'timestamp', ...columns }, builder, sessions.size);
 }
 
 function partsOf(entry: Entry, source: string, line: number): number[] {
@@ -297,22 +278,14 @@ export function conversationsTrace(value: readonly unknown[], source: string): R
     firstId += Math.ceil(tokens / TEXT_BLOCK_TOKENS);
   }
   const columns = { input: 'the messages before an answer', output: 'the answer' };
-  const reading = { format: 'conversations, 4 characters a token', columns, arrivalUnit: 's' as const };
-  return { trace: builder.build().trace, reading: { ...reading, ...counts(0, conversations) } };
+  return readAs('conversations, 4 characters a token', columns, builder, conversations);
 }
 
-function messageIn(
-  message: unknown,
-  source: string,
-  entry: number,
-): { readonly isAnswer: boolean; readonly length: number } {
+function messageIn(message: unknown, source: string, entry: number) {
   const { from, role = from, value, content = value } = isEntry(message) ? message : {};
   if (typeof role !== 'string' || typeof content !== 'string') {
-    throw wrong(
-      source,
-      `messages of entry ${entry} with \`from\` and \`value\`, or \`role\` and \`content\``,
-      message,
-    );
+    const fields = '`from` and `value`, or `role` and `content`';
+    throw wrong(source, `messages of entry ${entry} with ${fields}`, message);
   }
   return {
     isAnswer: ['gpt', 'assistant', 'chatgpt', 'bing', 'bard'].includes(role),
@@ -320,11 +293,15 @@ function messageIn(
   };
 }
 
-function counts(
-  unanswered: number,
+function readAs(
+  format: string,
+  columns: TraceReading['columns'],
+  builder: TraceBuilder,
   conversations: number,
-): Pick<TraceReading, 'unanswered' | 'outOfOrder' | 'conversations'> {
-  return { unanswered, outOfOrder: 0, conversations };
+  unanswered = 0,
+): ReadTrace {
+  const reading = { format, columns, arrivalUnit: 's' as const, unanswered, outOfOrder: 0, conversations };
+  return { trace: builder.build().trace, reading };
 }
 
 function jsonLines(text: string, source: string): { readonly entry: Entry; readonly line: number }[] {

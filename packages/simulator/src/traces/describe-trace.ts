@@ -7,59 +7,44 @@ import type { Trace } from './trace.ts';
 export type LengthSummary = Readonly<ReturnType<typeof summarizeLengths>>;
 
 /** Summary of a trace. */
-export interface TraceDescription {
-  readonly requests: number;
-  /** From the first arrival to the last, s. */
-  readonly durationS: number;
-  /** Mean requests/s. NaN when all arrive at once. */
-  readonly requestsPerS: number;
-  readonly inputTokensPerS: number;
-  readonly outputTokensPerS: number;
-  /** Standard deviation of the gaps between arrivals over their mean; 1 for a Poisson process. */
-  readonly gapVariation: number;
-  readonly longestGapS: number;
-  readonly windows: readonly Readonly<ReturnType<typeof countWindows>>[];
-  readonly inputTokens: LengthSummary;
-  readonly outputTokens: LengthSummary;
-  /** Correlation of prompt and output lengths. NaN when either never changes. */
-  readonly lengthCorrelation: number;
-  /** Share of the prompt tokens that stand in a prefix block seen before; `null` without prefix hashes. */
-  readonly sharedPrefix: number | null;
-  /** Requests/s over equal parts of the trace. */
-  readonly requestsPerSOverTime: readonly number[];
-  /** Warnings about the trace, in sentences. */
-  readonly odd: readonly string[];
-}
+export type TraceDescription = Readonly<ReturnType<typeof describeTrace>>;
 
 const WINDOWS_S = [1, 10, 60, 600];
 const PARTS = 60;
 
 /** Looks at the rates, the bursts and the lengths of a trace. */
-export function describeTrace(trace: Trace): TraceDescription {
+export function describeTrace(trace: Trace) {
   const { arrivalMs, inputTokens, outputTokens } = trace;
   const requests = arrivalMs.length;
   const durationS = arrivalMs[requests - 1] / 1000;
   const input = summarizeLengths(inputTokens);
   const output = summarizeLengths(outputTokens);
-  const gaps = gapStatistics(arrivalMs);
-  const description = {
+  const { together, ...gaps } = gapStatistics(arrivalMs);
+  /** Mean requests/s. NaN when all arrive at once. */
+  const requestsPerS = durationS === 0 ? Number.NaN : (requests - 1) / durationS;
+  /** Requests/s over equal parts of the trace. */
+  const requestsPerSOverTime = rateOverTime(arrivalMs, durationS);
+  return {
     requests,
+    /** From the first arrival to the last, s. */
     durationS,
-    requestsPerS: durationS === 0 ? Number.NaN : (requests - 1) / durationS,
+    requestsPerS,
     inputTokensPerS: input.total / durationS,
     outputTokensPerS: output.total / durationS,
-    gapVariation: gaps.variation,
-    longestGapS: gaps.longestS,
+    ...gaps,
     windows: WINDOWS_S.filter((windowS) => durationS >= 2 * windowS).map((windowS) =>
       countWindows(arrivalMs, windowS),
     ),
     inputTokens: input,
     outputTokens: output,
+    /** Correlation of prompt and output lengths. NaN when either never changes. */
     lengthCorrelation: correlation(inputTokens, outputTokens),
+    /** Share of the prompt tokens that stand in a prefix block seen before; `null` without prefix hashes. */
     sharedPrefix: sharedPrefix(trace),
-    requestsPerSOverTime: rateOverTime(arrivalMs, durationS),
+    requestsPerSOverTime,
+    /** Warnings about the trace, in sentences. */
+    odd: oddities(trace, { durationS, rate: requestsPerS, together, ...gaps }, requestsPerSOverTime),
   };
-  return { ...description, odd: oddities(trace, description, gaps.together) };
 }
 
 function summarizeLengths(tokens: Int32Array) {
@@ -76,7 +61,7 @@ function summarizeLengths(tokens: Int32Array) {
   };
 }
 
-function gapStatistics(arrivalMs: Float64Array): { variation: number; longestS: number; together: number } {
+function gapStatistics(arrivalMs: Float64Array) {
   const gaps = Float64Array.from({ length: arrivalMs.length - 1 }, (_, i) => arrivalMs[i + 1] - arrivalMs[i]);
   let longest = 0;
   let together = 0;
@@ -84,8 +69,12 @@ function gapStatistics(arrivalMs: Float64Array): { variation: number; longestS: 
     longest = Math.max(longest, gap);
     if (gap === 0) together += 1;
   }
-  const variation = Math.sqrt(variance(gaps)) / mean(gaps);
-  return { variation, longestS: longest / 1000, together: together / gaps.length };
+  return {
+    /** Standard deviation of the gaps between arrivals over their mean; 1 for a Poisson process. */
+    gapVariation: Math.sqrt(variance(gaps)) / mean(gaps),
+    longestGapS: longest / 1000,
+    together: together / gaps.length,
+  };
 }
 
 /** Arrivals counted in windows of one length. */
@@ -137,16 +126,14 @@ function rateOverTime(arrivalMs: Float64Array, durationS: number): number[] {
 
 function oddities(
   { inputTokens, outputTokens }: Trace,
-  description: Omit<TraceDescription, 'odd'>,
-  together: number,
+  facts: Readonly<Record<'durationS' | 'rate' | 'together' | 'gapVariation' | 'longestGapS', number>>,
+  rates: readonly number[],
 ): string[] {
-  const { requests, durationS, gapVariation, longestGapS } = description;
-  const { requestsPerS: rate, requestsPerSOverTime: rates } = description;
+  const { durationS, rate, together, gapVariation, longestGapS } = facts;
+  const requests = inputTokens.length;
   const odd: string[] = [];
-  if (requests < 1000)
-    odd.push(
-      `only ${counted(requests, 'request')}: the 99th percentiles rest on ${Math.ceil(requests / 100)}`,
-    );
+  const few = `only ${counted(requests, 'request')}`;
+  if (requests < 1000) odd.push(`${few}: the 99th percentiles rest on ${Math.ceil(requests / 100)}`);
   if (durationS === 0) odd.push('all requests arrive at the same moment');
   else if (gapVariation < 0.05)
     odd.push('the arrivals are evenly spaced, as a load generator sends them, not people');
@@ -163,29 +150,24 @@ function oddities(
   const half = rates.length / 2;
   const first = sum(rates.slice(0, half));
   const second = sum(rates.slice(half));
-  if (first > 0 && second > 0 && Math.max(first / second, second / first) > 2) {
-    const how = second > first ? 'second half has' : 'first half has';
-    odd.push(
-      `the ${how} ${Math.max(first / second, second / first).toFixed(1)} times the requests of the other`,
-    );
+  const times = Math.max(first / second, second / first);
+  if (first > 0 && second > 0 && times > 2) {
+    const busier = second > first ? 'second' : 'first';
+    odd.push(`the ${busier} half has ${times.toFixed(1)} times the requests of the other`);
   }
   for (const [name, tokens] of [
     ['prompts', inputTokens],
     ['outputs', outputTokens],
   ] as const) {
-    const { length, share } = mostCommon(tokens);
+    const { length, share, isLongest } = mostCommon(tokens);
+    const cut = isLongest ? ', the most there are: they were cut off there' : '';
     if (share === 1) odd.push(`all ${name} have ${length} tokens`);
-    else if (share > 0.1) {
-      const isMost = length === (name === 'prompts' ? description.inputTokens : description.outputTokens).max;
-      odd.push(
-        `${percent(share)} of the ${name} have exactly ${length} tokens${isMost ? ', the most there are: they were cut off there' : ''}`,
-      );
-    }
+    else if (share > 0.1) odd.push(`${percent(share)} of the ${name} have exactly ${length} tokens${cut}`);
   }
   return odd;
 }
 
-function mostCommon(tokens: Int32Array): { length: number; share: number } {
+function mostCommon(tokens: Int32Array) {
   const counts = new Map<number, number>();
   let length = 0;
   let most = 0;
@@ -197,7 +179,7 @@ function mostCommon(tokens: Int32Array): { length: number; share: number } {
       length = each;
     }
   }
-  return { length, share: most / tokens.length };
+  return { length, share: most / tokens.length, isLongest: tokens.every((each) => each <= length) };
 }
 
 function sum(values: readonly number[] | Float64Array): number {
