@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BrowserContextOptions } from 'playwright-core';
 import { launchChromium } from '../../../maintenance/test-servers/chromium.ts';
-import { startServe } from '../../../maintenance/test-servers/servegym.ts';
+import { runServegym, startServe } from '../../../maintenance/test-servers/servegym.ts';
 import { type ConsolePage, openConsole } from '../browser/console-page.ts';
 
 async function step(shown: ConsolePage, window: number): Promise<void> {
@@ -22,6 +22,7 @@ const FONT = fileURLToPath(
   import.meta.resolve('@fontsource-variable/inter/files/inter-latin-wght-normal.woff2'),
 );
 const RECORDING = 'console.webp';
+const REPORT = 'tune.png';
 const EPISODE = '/web/?task=adversarial_multitenant&seed=4';
 const FLEET = '/fleet/web/?task=flash_crowds&seed=3';
 /** Windows of the episode. */
@@ -121,6 +122,18 @@ async function record(folder: string): Promise<void> {
   console.log(`${RECORDING}: ${frames.length / 3} frames, ${(statSync(file).size / 1e6).toFixed(2)} MB`);
 }
 
+/** Page of a `tune`, with the command of docs/tune.md. */
+async function takeReport(folder: string): Promise<void> {
+  const file = join(folder, 'tune.html');
+  const profiles = ['a100-40gb-llama-3-8b', 'h100-80gb-llama-3-8b'].flatMap((name) => ['--profile', name]);
+  const { code, stderr } = await runServegym('tune', 'chat@5/s', ...profiles, '--report', file);
+  if (code !== 0) throw new Error(stderr);
+  const page = await browser.newPage({ viewport: { width: 1000, height: 1320 }, colorScheme: 'light' });
+  await page.goto(`file://${file}`);
+  await page.screenshot({ path: join(DOCS, REPORT) });
+  await page.close();
+}
+
 const chosen = process.argv.slice(2);
 const isChosen = (name: string) => chosen.length === 0 || chosen.includes(name);
 const folder = mkdtempSync(join(tmpdir(), 'servegym-recording-'));
@@ -128,6 +141,7 @@ const server = await startServe('--env', 'llmserve,fleet');
 const browser = await launchChromium();
 try {
   for (const picture of DOCS_PICTURES) if (isChosen(picture[0])) await takePicture(picture);
+  if (isChosen(REPORT)) await takeReport(folder);
   if (isChosen(RECORDING)) await record(folder);
 } finally {
   rmSync(folder, { recursive: true });

@@ -57,10 +57,7 @@ describe('servegym tune', () => {
       assert.equal(assumes.includes(settings.quantization.toLowerCase()), settings.quantization !== 'FP16');
     }
     // The winner assumes something here: the best that does not is better than the defaults, and has its line.
-    assert.match(
-      found.verdict.basis,
-      /^Confidence: low\..*Before you rely on it: measure how many draft tokens/,
-    );
+    assert.match(found.verdict.basis, /^Confidence: low\..*To be sure, measure how many draft tokens/);
     const plain = found.candidates.find(
       ({ assumes }: { assumes: readonly string[] }) => assumes.length === 0,
     );

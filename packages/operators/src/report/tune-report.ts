@@ -229,7 +229,7 @@ function basisText({ profile, candidates }: Pick<PossibleTune, 'profile' | 'cand
   const [winner] = candidates;
   if (winner.assumes.length === 0) return confidenceText(winner);
   const at = candidates.findIndex(({ assumes }) => assumes.length === 0);
-  const first = `${confidenceText(winner)} Before you rely on it: ${checksText(winner)}.`;
+  const first = `${confidenceText(winner)} To be sure, ${checksText(winner)}.`;
   if (at < 0) return `${first} All settings below assume something.`;
   const known = candidates[at];
   const [{ line }] = servingCommands(profile, known.settings, 1);
