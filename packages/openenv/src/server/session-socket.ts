@@ -1,3 +1,4 @@
+import { on } from 'node:events';
 import { WebSocket } from 'ws';
 import type { Caller, StepResult } from '../protocol/definition.ts';
 import { errorAnswer, errorCode, openEnvError } from '../protocol/errors.ts';
@@ -31,19 +32,8 @@ export function serveSession(
     parts.sessions.counts.countError(data.code);
     return errorText(data);
   };
-  answerInOrder(
-    socket,
-    (data, isBinary) => {
-      try {
-        const reply = answer(data, isBinary);
-        return reply instanceof Promise ? reply.catch(tellError) : reply;
-      } catch (error) {
-        return tellError(error);
-      }
-    },
-    // A session that could not be kept must not be played on; the client can resume it.
-    () => session.failure !== null,
-  );
+  // A session that could not be kept must not be played on; the client can resume it.
+  answerInOrder(socket, answer, tellError, () => session.failure !== null);
   socket.on('close', vector.close);
 
   /** The reply; `null` for `close`, which has none. */
@@ -160,65 +150,43 @@ export type Reply = string | Uint8Array | null;
 
 /**
  * Answers the messages of a socket one after another, so that replies keep the order of requests even when an answer
- * takes time. When `isOver` says so after a reply, the socket is closed. A client that sends faster than it is answered
- * is slowed down by TCP; one that does not read is dropped in the end.
+ * takes time; with what `tellError` says where one is thrown. When `isOver` says so after a reply, the socket is closed. A
+ * client that sends faster than it is answered is slowed down by TCP; one that does not read is dropped in the end.
  */
 export function answerInOrder(
   socket: WebSocket,
   answer: (data: Buffer, isBinary: boolean) => Reply | Promise<Reply>,
+  tellError: (error: unknown) => Reply = () => null,
   isOver: () => boolean = () => false,
 ): void {
-  const waiting: [data: Buffer, isBinary: boolean][] = [];
-  let busy = false;
-
-  socket.on('message', (data: Buffer, isBinary) => {
-    if (busy) {
-      waiting.push([data, isBinary]);
-      if (waiting.length >= MAX_WAITING) socket.pause();
-    } else {
-      take(data, isBinary);
-    }
-  });
-  socket.on('close', () => {
-    waiting.length = 0;
-  });
-
-  function take(data: Buffer, isBinary: boolean): void {
-    if (socket.readyState !== WebSocket.OPEN) return;
-    const reply = answer(data, isBinary);
-    if (reply instanceof Promise) {
-      busy = true;
-      void reply.then(finish);
-    } else if (reply !== null) {
-      send(reply);
-    }
-  }
-
-  function finish(reply: Reply): void {
-    busy = false;
-    if (reply !== null) send(reply);
-    next();
-  }
-
-  function next(): void {
-    while (!busy && waiting.length > 0) take(...waiting.shift()!);
-    if (socket.isPaused && waiting.length === 0 && !busy) socket.resume();
-  }
-
-  function send(reply: string | Uint8Array): void {
-    if (socket.readyState !== WebSocket.OPEN) return;
-    if (socket.bufferedAmount < MAX_UNREAD) {
-      socket.send(reply);
+  const limits = { close: ['close'], highWaterMark: MAX_WAITING, lowWaterMark: 1 };
+  const messages = on(socket, 'message', limits);
+  const answerAll = async () => {
+    for await (const [data, isBinary] of messages) {
+      if (socket.readyState !== WebSocket.OPEN) return;
+      let reply: Reply | Promise<Reply>;
+      try {
+        reply = answer(data, isBinary);
+        if (reply instanceof Promise) reply = await reply;
+      } catch (error) {
+        reply = tellError(error);
+      }
+      if (reply === null || socket.readyState !== WebSocket.OPEN) continue;
+      if (socket.bufferedAmount < MAX_UNREAD) socket.send(reply);
+      else await sendSlowly(socket, reply);
       if (isOver()) socket.close(1000);
-      return;
     }
-    busy = true;
-    socket.pause();
-    const timer = setTimeout(() => socket.terminate(), UNREAD_LIMIT_MS).unref();
-    socket.send(reply, () => {
-      clearTimeout(timer);
-      busy = false;
-      next();
-    });
-  }
+  };
+  // The connection has failed.
+  answerAll().catch(() => socket.terminate());
+}
+
+/** Sends a reply to a client that has much left to read, and reads no further until it has. */
+async function sendSlowly(socket: WebSocket, reply: string | Uint8Array): Promise<void> {
+  const { isPaused } = socket;
+  socket.pause();
+  const timer = setTimeout(() => socket.terminate(), UNREAD_LIMIT_MS).unref();
+  await new Promise<unknown>((sent) => socket.send(reply, sent));
+  clearTimeout(timer);
+  if (!isPaused) socket.resume();
 }

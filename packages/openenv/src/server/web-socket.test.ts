@@ -380,6 +380,9 @@ function unreadSocket(bufferedAmount = 0) {
 
 type Socket = Parameters<typeof answerInOrder>[0];
 
+/** After all microtasks, and so after all answers. */
+const allAnswered = () => new Promise((resolve) => setImmediate(resolve));
+
 describe('a socket that is answered in order', () => {
   it('is read no further once many messages wait, and read on when all are answered', async () => {
     const { socket, sent } = unreadSocket();
@@ -389,8 +392,7 @@ describe('a socket that is answered in order', () => {
     while (!socket.isPaused && messages < 1000) socket.emit('message', `${messages++}`);
     assert.ok(messages > 8 && messages < 1000, `paused after ${messages}`);
     finish();
-    // After all microtasks, and so after all answers.
-    await new Promise((resolve) => setImmediate(resolve));
+    await allAnswered();
     assert.deepEqual(
       sent.map(({ reply }) => reply),
       Array.from({ length: messages }, (_, i) => `${i}`),
@@ -398,40 +400,46 @@ describe('a socket that is answered in order', () => {
     assert.equal(socket.isPaused, false);
   });
 
-  it('is not served while much of what it was sent lies unread, and served again once it has read', (t) => {
+  it('is not served while much of what it was sent lies unread, and served again once it has read', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { socket, sent } = unreadSocket(1e9);
     answerInOrder(socket as unknown as Socket, (data) => `${data}`);
     socket.emit('message', 'a');
     socket.emit('message', 'b');
+    await allAnswered();
     assert.deepEqual([sent.length, socket.isPaused], [1, true]);
     socket.bufferedAmount = 0;
     sent[0].onSent!();
+    await allAnswered();
     assert.deepEqual([sent.map(({ reply }) => reply), socket.isPaused], [['a', 'b'], false]);
     t.mock.timers.tick(60_000);
     assert.equal(socket.isTerminated, false);
   });
 
-  it('is closed after the reply that ends its session', () => {
+  it('is closed after the reply that ends its session', async () => {
     const { socket, sent } = unreadSocket();
     let isOver = false;
     answerInOrder(
       socket as unknown as Socket,
       (data) => `${data}`,
+      undefined,
       () => isOver,
     );
     socket.emit('message', 'a');
+    await allAnswered();
     assert.equal(socket.closeCode, 0);
     isOver = true;
     socket.emit('message', 'b');
+    await allAnswered();
     assert.deepEqual([sent.length, socket.closeCode], [2, 1000]);
   });
 
-  it('is dropped when it reads nothing for a minute', (t) => {
+  it('is dropped when it reads nothing for a minute', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { socket, sent } = unreadSocket(1e9);
     answerInOrder(socket as unknown as Socket, (data) => `${data}`);
     socket.emit('message', 'a');
+    await allAnswered();
     t.mock.timers.tick(59_999);
     assert.equal(socket.isTerminated, false);
     t.mock.timers.tick(1);

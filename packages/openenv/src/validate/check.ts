@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { isJsonObject } from '../protocol/read-json.ts';
 import CRITERIA from './criteria.json' with { type: 'json' };
 import type { InspectionSocket, Subject } from './subject.ts';
@@ -45,6 +46,11 @@ export async function criterionOf(id: CriterionId, judge: Judge): Promise<Criter
       ? { passed: false, details: verdict }
       : verdict || { passed: true };
   return { id, ...CRITERIA[id], ...finding };
+}
+
+/** What came, held against what was expected. */
+export function compared(expected: unknown, actual: unknown): Finding {
+  return { passed: isDeepStrictEqual(actual, expected), expected, actual };
 }
 
 export function notApplicable(details: string): Finding {

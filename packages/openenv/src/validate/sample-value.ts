@@ -60,9 +60,8 @@ function sampleOfType(type: unknown, schema: ForeignSchema, sampling: Sampling, 
         ? 'a'.repeat(Math.min(numberOr(schema.minLength, 1), 100_000))
         : undefined;
     case 'integer':
-      return sampleNumber(schema, true, sampling.random);
     case 'number':
-      return sampleNumber(schema, false, sampling.random);
+      return sampleNumber(schema, type === 'integer', sampling.random);
     case 'boolean':
       return choose([false, true], sampling.random);
     case 'null':
@@ -90,23 +89,17 @@ function sampleObject(schema: ForeignSchema, sampling: Sampling, depth: number):
 
 /** Without `random`, 0 where that is in the range, else its end that is nearer to 0. */
 function sampleNumber(schema: ForeignSchema, isWhole: boolean, random: (() => number) | undefined): number {
-  const { exclusiveMinimum: above, exclusiveMaximum: below } = schema;
-  const gap = (bound: number) => (isWhole ? 1 : Number.EPSILON * Math.max(1, Math.abs(bound)));
-  const least = Math.max(
-    numberOr(schema.minimum, Number.NEGATIVE_INFINITY),
-    typeof above === 'number' ? above + gap(above) : Number.NEGATIVE_INFINITY,
-  );
-  const most = Math.min(
-    numberOr(schema.maximum, Number.POSITIVE_INFINITY),
-    typeof below === 'number' ? below - gap(below) : Number.POSITIVE_INFINITY,
-  );
-  if (random) return drawNumber(least, most, isWhole, random);
-  const value = Math.min(Math.max(0, least), most);
-  // Towards the inside of the range, which begins above 0 or ends below it.
-  return isWhole ? Math.sign(value) * Math.ceil(Math.abs(value)) : value;
-}
-
-function drawNumber(least: number, most: number, isWhole: boolean, random: () => number): number {
+  const above = numberOr(schema.exclusiveMinimum, Number.NEGATIVE_INFINITY);
+  const below = numberOr(schema.exclusiveMaximum, Number.POSITIVE_INFINITY);
+  const gap = (bound: number) =>
+    isWhole || !Number.isFinite(bound) ? 1 : Number.EPSILON * Math.max(1, Math.abs(bound));
+  const least = Math.max(numberOr(schema.minimum, above), above + gap(above));
+  const most = Math.min(numberOr(schema.maximum, below), below - gap(below));
+  if (!random) {
+    const value = Math.min(Math.max(0, least), most);
+    // Towards the inside of the range, which begins above 0 or ends below it.
+    return isWhole ? Math.sign(value) * Math.ceil(Math.abs(value)) : value;
+  }
   const low = Number.isFinite(least) ? least : Math.min(0, most - UNBOUNDED_RANGE);
   const high = Number.isFinite(most) ? most : low + UNBOUNDED_RANGE;
   if (!isWhole) return low + random() * (high - low);

@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
 import {
   at,
   type Checks,
+  compared,
   type Finding,
   firstDifference,
   firstFlaw,
@@ -142,8 +143,7 @@ export const SESSION_CHECKS: Checks = {
     for (const message of sent) socket.send(message);
     const types: unknown[] = [];
     while (types.length < sent.length) types.push((await socket.next()).type);
-    const expected = ['observation', 'state', 'observation', 'state'];
-    return { passed: types.join() === expected.join(), expected, actual: types };
+    return compared(['observation', 'state', 'observation', 'state'], types);
   }),
   metadata_in_action: inSession(async (socket, subject) => {
     await socket.reset(subject.options.resetOptions);
@@ -165,7 +165,7 @@ export const SESSION_CHECKS: Checks = {
     const code = await socket.closedByServer();
     const [unread] = socket.unread;
     if (unread !== undefined) return `got the reply ${unread.slice(0, 200)}`;
-    return { passed: code === 1000, expected: 1000, actual: code };
+    return compared(1000, code);
   }),
   reply_size: ofPlay(({ observations, states }) => {
     const longest = Math.max(...[...observations, ...states].map((data) => JSON.stringify(data).length));
