@@ -228,10 +228,9 @@ class HttpApi:
     def tasks(self) -> list[dict[str, Any]]:
         """The tasks of the server; none where it does not list any."""
         try:
-            tasks: list[dict[str, Any]] = self.get("tasks").get("tasks", [])
+            return self.get("tasks").get("tasks", [])
         except ServerError:
             return []
-        return tasks
 
     def require_environment(self, wanted: str) -> None:
         """Checks that the server has an environment at its address.
@@ -254,11 +253,9 @@ class HttpApi:
         if found == wanted:
             return
         elsewhere = next((path for path, id_ in paths.items() if id_ == wanted), None)
-        advice = (
-            f"It has {wanted!r} at {urljoin(self.base, elsewhere)}"
-            if elsewhere
-            else f"It has no {wanted!r}. Give the address of one that does, or none at all to start one on this machine"
-        )
+        advice = f"It has no {wanted!r}. Give the address of one that does, or none at all to start one on this machine"
+        if elsewhere:
+            advice = f"It has {wanted!r} at {urljoin(self.base, elsewhere)}"
         raise WrongEnvironment(f"Expected {wanted!r} at {self.base}, and the server has {found!r} there. {advice}.")
 
     def _ask(self, request: Request) -> Any:
@@ -280,10 +277,11 @@ def _server_error(error: HTTPError) -> ServerError:
         body = json.loads(text)
     except ValueError:
         body = {}
-    detail = body.get("detail", text[:200]) if isinstance(body, dict) else text[:200]
+    told = body if isinstance(body, dict) else {}
+    detail = told.get("detail", text[:200])
     message = detail if isinstance(detail, str) else json.dumps(detail)
-    code = body.get("code") if isinstance(body, dict) else None
-    return ServerError(message or str(error.reason), code or f"HTTP {error.code}", {"status": error.code, "body": body})
+    code = told.get("code") or f"HTTP {error.code}"
+    return ServerError(message or str(error.reason), code, {"status": error.code, "body": body})
 
 
 def masked_values(task: dict[str, Any]) -> dict[str, Any]:

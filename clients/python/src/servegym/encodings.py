@@ -249,17 +249,10 @@ class _Feature:
         self._values = np.array(field.values) if field.kind == "choice" and not isinstance(field.values[0], str) else None
         equals = given.get("equals")
         self._equals = equals if equals is None or self._values is not None else field.number(equals)
-        self._plus = given.get("plus", 0)
         self._over = columns[given["over"]][:2] if "over" in given else None
-        self._over_plus = given.get("over_plus", 0)
-        self._divisor = given.get("divisor", 1)
         self._transform = _TRANSFORMS.get(given.get("transform", ""), lambda value: value)
-        self._memory = given.get("memory")
-        self._weight = given.get("weight", 1)
-        self._missing = given.get("missing", np.nan)
-        self._average = np.zeros(0)
-        self._last = np.zeros(0)
-        self._windows = np.zeros(0)
+        self._given = {"plus": 0, "over_plus": 0, "divisor": 1, "memory": None, "weight": 1, "missing": np.nan, **given}
+        self._average = self._last = self._windows = np.zeros(0)
 
     def next(self, tables: tuple[np.ndarray, np.ndarray], fresh: np.ndarray) -> np.ndarray:
         figure = tables[self._table][:, self._column]
@@ -267,27 +260,28 @@ class _Feature:
             figure = self._values[figure.astype(np.int64)].astype(np.float64)
         if len(self._average) != len(figure):
             self._average, self._last, self._windows = (np.full(len(figure), np.nan) for _ in range(3))
-        if self._memory == "kept":
+        given, memory = self._given, self._given["memory"]
+        if memory == "kept":
             same = ~fresh & (self._last == figure)
             self._windows = np.where(same, self._windows + 1, 0)
             self._last = figure.copy()
             return np.log1p(self._windows)
-        value = figure + self._plus if self._equals is None else (figure == self._equals).astype(np.float64)
+        value = figure + given["plus"] if self._equals is None else (figure == self._equals).astype(np.float64)
         if self._over is not None:
-            value = value / (tables[self._over[0]][:, self._over[1]] + self._over_plus)
-        value = self._transform(value / self._divisor)
-        if self._memory is None:
+            value = value / (tables[self._over[0]][:, self._over[1]] + given["over_plus"])
+        value = self._transform(value / given["divisor"])
+        if memory is None:
             return value
-        if self._memory == "change":
+        if memory == "change":
             change = value - np.where(fresh, 0, self._last)
             self._last = value
             return change
-        measured = figure != self._missing
+        measured = figure != given["missing"]
         self._average[fresh] = np.nan
         first = np.isnan(self._average)
-        average = np.where(first, value, self._average + self._weight * (value - self._average))
+        average = np.where(first, value, self._average + given["weight"] * (value - self._average))
         self._average = np.where(measured, average, self._average)
         known = np.nan_to_num(self._average, nan=0.0)
-        if self._memory == "average":
+        if memory == "average":
             return known
-        return np.where(measured, value, known) - (0 if self._memory == "filled" else known)
+        return np.where(measured, value, known) - (0 if memory == "filled" else known)

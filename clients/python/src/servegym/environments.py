@@ -201,8 +201,7 @@ class InferenceGymEnv(SessionClient[InferenceObservation]):
 
     def info(self) -> dict[str, Any]:
         """Schemas, tasks and the weights of the reward."""
-        info: dict[str, Any] = self._http.get("info")
-        return info
+        return self._http.get("info")
 
 
 class BenchmarkAction(TypedDict, total=False):

@@ -119,8 +119,7 @@ def _observation_encoding(
     if kind == "raw":
         return ObservationEncoding(fields)
     if kind not in ("features", "features_and_server"):
-        known = "'raw', 'features' or 'features_and_server'"
-        raise ValueError(f"Expected the observation_space {known}, got {kind!r}")
+        raise ValueError(f"Expected the observation_space 'raw', 'features' or 'features_and_server', got {kind!r}")
     with_server = kind == "features_and_server"
     return FeatureEncoding(schema.get("features", []), fields, actions.fields, with_server=with_server)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from .connection import Connection, HttpApi, ServeGymError
@@ -28,12 +27,7 @@ class SessionClient(Generic[ObservationT]):
 
     @classmethod
     def from_url(
-        cls: type[ClientT],
-        url: str,
-        *,
-        token: str | None = None,
-        session_id: str | None = None,
-        timeout_s: float = 60.0,
+        cls: type[ClientT], url: str, *, token: str | None = None, session_id: str | None = None, timeout_s: float = 60.0
     ) -> ClientT:
         """Opens a session of a running server.
 
@@ -111,18 +105,15 @@ class SessionClient(Generic[ObservationT]):
         """
         if self.session_id is None:
             raise ServeGymError("The server does not name its sessions, so it cannot be asked for the grade of this one")
-        grade: dict[str, Any] = self._http.post("grader", {"session_id": self.session_id})
-        return grade
+        return self._http.post("grader", {"session_id": self.session_id})
 
     def tasks(self) -> list[dict[str, Any]]:
         """The tasks of the server: ``id``, ``name``, ``difficulty``, ``description`` and more."""
-        tasks: list[dict[str, Any]] = self._http.get("tasks")["tasks"]
-        return tasks
+        return self._http.get("tasks")["tasks"]
 
     def baseline(self, **query: Any) -> dict[str, Any]:
         """Scores of the server's baseline agents. Takes a while."""
-        scores: dict[str, Any] = self._http.get("baseline", **query)
-        return scores
+        return self._http.get("baseline", **query)
 
     def close(self) -> None:
         """Ends the session."""
@@ -131,17 +122,11 @@ class SessionClient(Generic[ObservationT]):
     def __enter__(self: ClientT) -> ClientT:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def _observation(self, reply: dict[str, Any]) -> ObservationT:
         known = {each.name for each in fields(self.OBSERVATION)}
-        observation: ObservationT = self.OBSERVATION(
-            **{name: value for name, value in reply["observation"].items() if name in known},
-            reward=reply["reward"],
-            done=reply["done"],
-            metadata=reply.get("metadata") or {},
-        )
-        return observation
+        own = {name: value for name, value in reply["observation"].items() if name in known}
+        beside = {"reward": reply["reward"], "done": reply["done"], "metadata": reply.get("metadata") or {}}
+        return self.OBSERVATION(**own, **beside)

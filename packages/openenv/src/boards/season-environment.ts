@@ -9,6 +9,7 @@ import {
 import { resetOptionsReader } from '../protocol/reset-options.ts';
 import type { OpenEnvServer } from '../server/create-server.ts';
 import { described } from '../server/route-table.ts';
+import { whenDone } from '../sessions/turns.ts';
 import { type RankedReset, type SeasonLedger, seasonRules, type TaskId } from './season-ledger.ts';
 
 const rankedState = z
@@ -43,14 +44,7 @@ export function seasonEnvironment(
   const { id, version, name, description, action, observation, author, documentationUrl } = definition;
   const readOptions = resetOptionsReader(definition);
   return {
-    id,
-    version,
-    name,
-    description,
-    action,
-    observation,
-    author,
-    documentationUrl,
+    ...{ id, version, name, description, action, observation, author, documentationUrl },
     state: rankedState,
     readme: `A ranked season of ${name}: \`reset(submission=TOKEN, task_id=TASK)\` deals the next of ${ledger.rules.episodes} episodes. Each counts from its reset on. \`GET /season\` has the rules.`,
     // Strict: an option that a season ignores must not cost an episode.
@@ -110,8 +104,7 @@ export function seasonEnvironment(
         return result;
       },
       step(action) {
-        const result = instance.step(action);
-        return result instanceof Promise ? result.then(stepped) : stepped(result);
+        return whenDone(instance.step(action), stepped);
       },
       state() {
         const { task_id = null, episode = null } = playing ?? {};
@@ -131,6 +124,7 @@ const progressRequest = z
   .strictObject({ submission: z.string().max(200).meta({ description: 'Token of the submission' }) })
   .meta({ title: 'SeasonProgressRequest' });
 const count = z.int().min(0);
+const taskId = z.union([z.string(), z.number()]);
 
 /** `GET /season`: the rules and the commitment to the seeds. `POST /season/progress`: how far a submission is. */
 export function mountSeasonRoutes(server: OpenEnvServer, ledger: SeasonLedger): void {
@@ -153,14 +147,7 @@ export function mountSeasonRoutes(server: OpenEnvServer, ledger: SeasonLedger): 
       ...described('season_progress_post'),
       body: progressRequest,
       answer: z.object({
-        tasks: z.array(
-          z.object({
-            task_id: z.union([z.string(), z.number()]),
-            opened: count,
-            finished: count,
-            episodes: count,
-          }),
-        ),
+        tasks: z.array(z.object({ task_id: taskId, opened: count, finished: count, episodes: count })),
         receipt: z.string().meta({ description: 'Keep it: it proves the actions so far' }),
       }),
     },

@@ -8,17 +8,14 @@ import type {
   StateBody,
   TasksBody,
 } from '../protocol/messages.ts';
+import type { JsonObject } from '../protocol/read-json.ts';
 import type { ToolListing, toolCallResult } from '../server/tools.ts';
 import { ClientError, type ConnectOptions, Exchange, openSocket } from './exchange.ts';
 
 export { ClientError } from './exchange.ts';
 
 /** Any environment, when the type of its definition is not known. */
-type AnyDefinition = EnvironmentDefinition<
-  Record<string, unknown>,
-  Record<string, unknown>,
-  Record<string, unknown>
->;
+type AnyDefinition = EnvironmentDefinition<JsonObject, JsonObject, JsonObject>;
 
 /** The client of an environment by its definition, or by a registered environment, which makes one. */
 type ClientOf<Given> = Given extends { definition(...options: never): infer Made }
@@ -105,9 +102,8 @@ export class EnvironmentClient<Action, Observation, State> {
 
   /** Calls a tool on this session and returns its plain value. */
   async callTool(name: string, args: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
-    return (
-      await this.#callMethod<ReturnType<typeof toolCallResult>>('tools/call', { name, arguments: args })
-    ).data;
+    const params = { name, arguments: args };
+    return (await this.#callMethod<ReturnType<typeof toolCallResult>>('tools/call', params)).data;
   }
 
   /** `GET /health`: whether the server takes sessions. */
@@ -163,11 +159,8 @@ export class EnvironmentClient<Action, Observation, State> {
     const headers = { ...this.#headers, 'content-type': 'application/json' };
     const response = await fetch(url, { ...init, headers });
     const text = await response.text();
-    if (!response.ok) {
-      throw ClientError.lost(
-        `${init.method} ${url.pathname} answered ${response.status}: ${text.slice(0, 500)}`,
-      );
-    }
+    const answered = `${init.method} ${url.pathname} answered ${response.status}`;
+    if (!response.ok) throw ClientError.lost(`${answered}: ${text.slice(0, 500)}`);
     return JSON.parse(text) as T;
   }
 }

@@ -88,12 +88,11 @@ function refuseOthers(input: unknown, known: readonly string[]): void {
 function withoutNulls(input: unknown, shape: Readonly<Record<string, z.core.$ZodType>>): unknown {
   if (!isJsonObject(input)) return input;
   const takesNull = (name: string) =>
-    !Object.hasOwn(commonOptions.shape, name) && z.safeParse(shape[name], null).success;
-  return Object.fromEntries(
-    Object.entries(input).filter(
-      ([name, value]) => value !== null || (Object.hasOwn(shape, name) && takesNull(name)),
-    ),
-  );
+    !Object.hasOwn(commonOptions.shape, name) &&
+    Object.hasOwn(shape, name) &&
+    z.safeParse(shape[name], null).success;
+  const given = Object.entries(input).filter(([name, value]) => value !== null || takesNull(name));
+  return Object.fromEntries(given);
 }
 
 function taskOptions(splits: readonly TaskSplit[]) {
@@ -123,10 +122,8 @@ function withTask(
   }
   const chosen = asked ?? 0;
   if (chosen >= split.size) {
-    throw new EnvironmentError(
-      'UNKNOWN_TASK',
-      `The split '${split.name}' has ${split.size} tasks, 0 to ${split.size - 1}; there is no task ${chosen}.`,
-    );
+    const has = `has ${split.size} tasks, 0 to ${split.size - 1}; there is no task ${chosen}.`;
+    throw new EnvironmentError('UNKNOWN_TASK', `The split '${split.name}' ${has}`);
   }
   const task = split.task(chosen);
   for (const [option, value] of Object.entries(task)) {

@@ -23,14 +23,9 @@ export function mountInformationRoutes(
   environments: () => readonly EnvironmentEntry[],
 ): void {
   const startedAt = performance.now();
-  const metadata: MetadataBody = {
-    name: definition.name,
-    description: definition.description,
-    readme_content: definition.readme ?? null,
-    version: definition.version,
-    author: definition.author ?? null,
-    documentation_url: definition.documentationUrl ?? null,
-  };
+  const { name, description, version, readme = null, author = null, documentationUrl = null } = definition;
+  const texts = { readme_content: readme, documentation_url: documentationUrl };
+  const metadata: MetadataBody = { name, description, version, author, ...texts };
   const tasks: TasksBody = { tasks: definition.tasks ?? [], action_schema: schemas.action };
 
   addRoute({ ...described('list_tasks_get'), answer: tasksBody }, () => tasks);

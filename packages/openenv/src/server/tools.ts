@@ -7,7 +7,7 @@ import {
 import type { JsonSchema } from '../protocol/messages.ts';
 import { isJsonObject } from '../protocol/read-json.ts';
 import { resetOptionsReader, resetOptionsSchema } from '../protocol/reset-options.ts';
-import { type ActionReader, actionReader, toJsonSchema } from '../protocol/schemas.ts';
+import { actionReader, toJsonSchema } from '../protocol/schemas.ts';
 import { gradeRecord } from '../sessions/episode.ts';
 import type { Session } from '../sessions/session.ts';
 import TEXTS from './generated-tools.json' with { type: 'json' };
@@ -88,64 +88,52 @@ export function environmentTools(
     generated('get_state', (session) => session.state()),
     ...(tasks ? [listTasks] : []),
     ...(definition.grade ? [gradeEpisode] : []),
-    ...checked(definition.tools ?? []).map((tool) => ownTool(tool, readAction, startInProduction)),
+    ...checked(definition.tools ?? []).map(ownTool),
   ];
   return new Map(tools.map((tool) => [tool.name, tool]));
+
+  function ownTool(tool: ToolDefinition): EnvironmentTool {
+    const { name, title = name, description, input, readOnly } = tool;
+    const readArguments = actionReader(input);
+    return {
+      ...{ name, title, description, readOnly },
+      inputSchema: toJsonSchema(input, 'input'),
+      async call(session, args) {
+        const read = readArguments(args);
+        await startInProduction(session);
+        const seen: ToolSession = {
+          id: session.id,
+          environment: session.environment,
+          get record() {
+            return session.record;
+          },
+          get lastResult() {
+            return session.lastResult;
+          },
+          step: async (action) => session.step(readAction(action)),
+        };
+        return tool.call(read, seen);
+      },
+    };
+  }
 }
 
 /** @throws EnvironmentError */
 function checked(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
   const taken = new Set([...RESERVED_TOOLS, ...GENERATED_TOOLS]);
-  for (const tool of tools) {
-    const expected = expectedOf(tool, taken);
-    if (expected !== null) throw new EnvironmentError('TOOL_NAME', `Expected ${expected}`);
-    taken.add(tool.name);
+  for (const { name, input } of tools) {
+    const require = (isMet: boolean, expected: string) => {
+      if (!isMet) throw new EnvironmentError('TOOL_NAME', `Expected ${expected}`);
+    };
+    const form = `1 to 64 letters, digits, \`_\` or \`-\`, got ${JSON.stringify(name)}.`;
+    require(TOOL_NAME.test(name), `the name of a tool to be ${form}`);
+    const free = `neither reserved nor taken (${[...taken].join(', ')}). Choose another.`;
+    require(!taken.has(name), `the tool \`${name}\` to have a name that is ${free}`);
+    const other = 'no argument `session_id`, which the server reads. Name it otherwise.';
+    require(!('session_id' in input.shape), `the tool \`${name}\` to have ${other}`);
+    taken.add(name);
   }
   return tools;
-}
-
-/** What the name and the arguments of a tool should be; `null` when they are. */
-function expectedOf({ name, input }: ToolDefinition, taken: ReadonlySet<string>): string | null {
-  if (!TOOL_NAME.test(name)) {
-    return `the name of a tool to be 1 to 64 letters, digits, \`_\` or \`-\`, got ${JSON.stringify(name)}.`;
-  }
-  if (taken.has(name)) {
-    return `the tool \`${name}\` to have a name that is neither reserved nor taken (${[...taken].join(', ')}). Choose another.`;
-  }
-  if (!('session_id' in input.shape)) return null;
-  return `the tool \`${name}\` to have no argument \`session_id\`, which the server reads. Name it otherwise.`;
-}
-
-function ownTool(
-  tool: ToolDefinition,
-  readAction: ActionReader<unknown>,
-  startInProduction: (session: Session) => Promise<void>,
-): EnvironmentTool {
-  const { name, title = name, description, input, readOnly } = tool;
-  const readArguments = actionReader(input);
-  return {
-    name,
-    title,
-    description,
-    inputSchema: toJsonSchema(input, 'input'),
-    readOnly,
-    async call(session, args) {
-      const read = readArguments(args);
-      await startInProduction(session);
-      const seen: ToolSession = {
-        id: session.id,
-        environment: session.environment,
-        get record() {
-          return session.record;
-        },
-        get lastResult() {
-          return session.lastResult;
-        },
-        step: async (action) => session.step(readAction(action)),
-      };
-      return tool.call(read, seen);
-    },
-  };
 }
 
 /** A tool as `tools/list` shows it. */

@@ -113,17 +113,13 @@ export function episodeFile(
  * equal episodes. `metadata` is left out: it may say more in a later release without the episode being another.
  */
 function digestLine({ observation, reward, done }: StepResult): string {
-  return `${JSON.stringify(sorted({ observation, reward, done }))}\n`;
+  return `${JSON.stringify({ observation, reward, done }, withSortedKeys)}\n`;
 }
 
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
+function withSortedKeys(_key: string, value: unknown): unknown {
   if (!isJsonObject(value)) return value;
-  return Object.fromEntries(
-    Object.keys(value)
-      .sort()
-      .map((key) => [key, sorted(value[key])]),
-  );
+  const keys = Object.keys(value).sort();
+  return Object.fromEntries(keys.map((key) => [key, value[key]]));
 }
 
 /** Grades a record of an environment with a grader. The answer names the options that it was replayed on. */
