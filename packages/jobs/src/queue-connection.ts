@@ -58,10 +58,8 @@ export class QueueConnection {
     } catch (error) {
       redis.disconnect();
       const { message, code = 'no answer' } = reason ?? (error as NonNullable<typeof reason>);
-      throw new JobError(
-        'QUEUE_UNREACHABLE',
-        `Cannot use the queue at ${address}: ${message || code}. Start the server there, or correct the address`,
-      );
+      const problem = `Cannot use the queue at ${address}: ${message || code}. Start the server there, or correct the address`;
+      throw new JobError('QUEUE_UNREACHABLE', problem);
     }
     return new QueueConnection(redis, address, version);
   }
@@ -149,10 +147,8 @@ function readAddress(url: string | RedisOptions): string {
     return `${url.name} of ${url.sentinels?.map(({ host, port }) => `${host}:${port}`)}`;
   const parsed = URL.parse(url);
   if (parsed === null || !['redis:', 'rediss:'].includes(parsed.protocol)) {
-    throw new JobError(
-      'QUEUE_ADDRESS',
-      `Expected the address of a Redis server, such as redis://localhost:6379, got \`${url}\``,
-    );
+    const problem = `Expected the address of a Redis server, such as redis://localhost:6379, got \`${url}\``;
+    throw new JobError('QUEUE_ADDRESS', problem);
   }
   if (parsed.password !== '') parsed.password = '***';
   return parsed.href;

@@ -174,18 +174,14 @@ export class QueuedJobs implements JobEngine {
     const queued = await this.#whileDown(() => this.#queue.getJob(id));
     const deaths = queued?.stalledCounter ?? 0;
     if (deaths > MOST_LOST_WORKERS) {
-      throw new JobError(
-        'QUEUE_LOST_JOB',
-        `${deaths} workers died or froze with the same \`${kind}\` job. See what they said, and whether they have the memory for it`,
-      );
+      const problem = `${deaths} workers died or froze with the same \`${kind}\` job. See what they said, and whether they have the memory for it`;
+      throw new JobError('QUEUE_LOST_JOB', problem);
     }
     const lost = (run.lost.get(id) ?? 0) + 1;
     run.lost.set(id, lost);
     if (lost > MOST_LOST) {
-      throw new JobError(
-        'QUEUE_LOST_JOB',
-        `The queue at ${this.#connection.address} failed ${lost} times with the same \`${kind}\` job, the last time with: ${reason}`,
-      );
+      const problem = `The queue at ${this.#connection.address} failed ${lost} times with the same \`${kind}\` job, the last time with: ${reason}`;
+      throw new JobError('QUEUE_LOST_JOB', problem);
     }
   }
 

@@ -36,10 +36,8 @@ export function seasonEnvironment(
 ): EnvironmentDefinition<unknown, object, RankedState> {
   const { environment, task_ids: taskIds } = ledger.rules;
   if (definition.id !== environment.id || definition.version !== environment.version) {
-    throw new EnvironmentError(
-      'FOREIGN_SEASON',
-      `Expected ${environment.id} ${environment.version}, on which the season was created, got ${definition.id} ${definition.version}. Install that version.`,
-    );
+    const problem = `Expected ${environment.id} ${environment.version}, on which the season was created, got ${definition.id} ${definition.version}. Install that version.`;
+    throw new EnvironmentError('FOREIGN_SEASON', problem);
   }
   const { id, version, name, description, action, observation, author, documentationUrl } = definition;
   const readOptions = resetOptionsReader(definition);
@@ -66,10 +64,8 @@ export function seasonEnvironment(
   function readTask(asked: unknown): TaskId {
     const found = taskIds.find((taskId) => String(taskId) === String(asked));
     if (found !== undefined) return found;
-    throw new EnvironmentError(
-      'UNKNOWN_TASK',
-      `Expected a task of the season, one of ${taskIds.join(', ')}, got ${String(asked).slice(0, 100)}.`,
-    );
+    const problem = `Expected a task of the season, one of ${taskIds.join(', ')}, got ${String(asked).slice(0, 100)}.`;
+    throw new EnvironmentError('UNKNOWN_TASK', problem);
   }
 
   function ranked(instance: Environment): Environment<unknown, object, RankedState> {
@@ -88,10 +84,9 @@ export function seasonEnvironment(
         const startedAt = clock.now();
         const { task_id: taskId, submission, episode } = options as RankedReset;
         if (!Number.isInteger(episode)) {
-          throw new EnvironmentError(
-            'RANKED_SESSION',
-            'Expected the reset of a session: ranked episodes are played one at a time, without vector stepping.',
-          );
+          const problem =
+            'Expected the reset of a session: ranked episodes are played one at a time, without vector stepping.';
+          throw new EnvironmentError('RANKED_SESSION', problem);
         }
         const seed = ledger.seedOf({ submission, taskId, episode });
         const result = shown(await instance.reset(readOptions({ task_id: taskId, seed })));

@@ -95,9 +95,9 @@ const TABLES: StoredTables<keyof typeof SQL> = {
   schema: SCHEMA,
   steps: [
     () => {
-      throw new Error(
-        'it was begun with a format that commits to no rules. End it with the version of servegym that began it',
-      );
+      const problem =
+        'it was begun with a format that commits to no rules. End it with the version of servegym that began it';
+      throw new Error(problem);
     },
   ],
   formerFormat: "SELECT count(*) AS format FROM sqlite_schema WHERE name = 'season'",
@@ -241,10 +241,8 @@ export class SeasonLedger {
       const { submissions } = this;
       const taken = submissions.find((submission) => skeletonOf(submission.name) === skeletonOf(name));
       if (taken !== undefined) {
-        throw new EnvironmentError(
-          'SUBMISSION_TAKEN',
-          `Expected a new name, got ${name}, which is, or looks like, ${taken.name}, admitted already.`,
-        );
+        const problem = `Expected a new name, got ${name}, which is, or looks like, ${taken.name}, admitted already.`;
+        throw new EnvironmentError('SUBMISSION_TAKEN', problem);
       }
       const number = submissions.length + 1;
       const admission = admissionDigest(submissions.at(-1)?.admission ?? this.rules.commitment, number, name);
@@ -266,10 +264,8 @@ export class SeasonLedger {
     const unseen = dealt.find(({ key, session }) => session === null && !this.#dealt.has(key));
     const { episode } = unseen ?? { episode: dealt.length };
     if (episode >= episodes) {
-      throw new EnvironmentError(
-        'NO_EPISODES_LEFT',
-        `Expected at most ${episodes} episodes of ${taskId}, got a reset after the last of them. Each counts, whether it was played to its end or not.`,
-      );
+      const problem = `Expected at most ${episodes} episodes of ${taskId}, got a reset after the last of them. Each counts, whether it was played to its end or not.`;
+      throw new EnvironmentError('NO_EPISODES_LEFT', problem);
     }
     const row = this.#statements.deal.get(submission, String(taskId), episode, this.#now());
     this.#dealt.add((row as { key: number }).key);
@@ -368,10 +364,8 @@ export class SeasonLedger {
     const { number, task, episode, opened_at, actions, digest } = row;
     const { minutes } = this.rules;
     if (this.#now() - opened_at > minutes * 60_000) {
-      throw new EnvironmentError(
-        'EPISODE_EXPIRED',
-        `Expected the last action within ${minutes} minutes of the reset. The episode counts as far as it was played; reset to play the next.`,
-      );
+      const problem = `Expected the last action within ${minutes} minutes of the reset. The episode counts as far as it was played; reset to play the next.`;
+      throw new EnvironmentError('EPISODE_EXPIRED', problem);
     }
     saveAction.run(key, index, text, actions + 1);
     saveDigest.run(actions + 1, actionDigest(digest, task, episode, text), number);
@@ -402,10 +396,9 @@ export class SeasonLedger {
   #submissionOf(token: string): Submission {
     const found = this.#statements.submission.get(sha256(token)) as Submission | undefined;
     if (found !== undefined) return found;
-    throw new EnvironmentError(
-      'UNKNOWN_SUBMISSION',
-      'Expected the token of a submission as `submission`, got another text. The operator of the season gives tokens.',
-    );
+    const problem =
+      'Expected the token of a submission as `submission`, got another text. The operator of the season gives tokens.';
+    throw new EnvironmentError('UNKNOWN_SUBMISSION', problem);
   }
 
   #requireOpen(): void {

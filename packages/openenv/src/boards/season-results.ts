@@ -72,10 +72,8 @@ export interface SeasonScoring {
 /** Scores by the grader of an environment, without anchors. @throws EnvironmentError `NO_GRADER` */
 export function graderScoring(definition: EnvironmentDefinition): SeasonScoring {
   if (!definition.grade) {
-    throw new EnvironmentError(
-      'NO_GRADER',
-      `Expected an environment that grades its episodes; ${definition.id} does not.`,
-    );
+    const problem = `Expected an environment that grades its episodes; ${definition.id} does not.`;
+    throw new EnvironmentError('NO_GRADER', problem);
   }
   return {
     anchors: async (resets) => resets.map(() => null),

@@ -193,9 +193,8 @@ export function defineEnvironment<
   const { id, action } = definition;
   if (!ID.test(id)) {
     const got = JSON.stringify(id);
-    throw new TypeError(
-      `Expected \`id\` to begin with a letter, then letters, digits, \`-\` and \`_\`, got ${got}.`,
-    );
+    const problem = `Expected \`id\` to begin with a letter, then letters, digits, \`-\` and \`_\`, got ${got}.`;
+    throw new TypeError(problem);
   }
   const problem = looseness(z.toJSONSchema(action, { io: 'input', unrepresentable: 'any' }));
   if (problem) throw new TypeError(`Expected \`action\` of ${id} to be a \`z.strictObject\`: ${problem}.`);

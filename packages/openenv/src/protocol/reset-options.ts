@@ -128,10 +128,8 @@ function withTask(
   const task = split.task(chosen);
   for (const [option, value] of Object.entries(task)) {
     if (!Object.hasOwn(rest, option) || meansTheSame(shape[option], rest[option], value)) continue;
-    throw new EnvironmentError(
-      'CONFLICTING_OPTIONS',
-      `Task ${chosen} of the split '${split.name}' has ${option} ${shown(value)}, but ${option} ${shown(rest[option])} was sent beside it: leave out ${option}, or \`split\` and \`index\`.`,
-    );
+    const problem = `Task ${chosen} of the split '${split.name}' has ${option} ${shown(value)}, but ${option} ${shown(rest[option])} was sent beside it: leave out ${option}, or \`split\` and \`index\`.`;
+    throw new EnvironmentError('CONFLICTING_OPTIONS', problem);
   }
   return { ...task, ...rest };
 }

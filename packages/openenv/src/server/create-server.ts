@@ -291,14 +291,12 @@ function resolveServerOptions(options: ServerOptions): ResolvedServerOptions {
     throw new TypeError(`Expected \`${name}\` to be a number above 0, got \`${value}\` (${typeof value}).`);
   }
   if (metrics !== undefined && typeof metrics !== 'function') {
-    throw new TypeError(
-      `Expected \`metrics\` to be \`prometheusMetrics()\` of @servegym/openenv/metrics, or to be left out, got \`${metrics}\`.`,
-    );
+    const problem = `Expected \`metrics\` to be \`prometheusMetrics()\` of @servegym/openenv/metrics, or to be left out, got \`${metrics}\`.`;
+    throw new TypeError(problem);
   }
   if (!Number.isInteger(trustedProxies) || trustedProxies < 0 || trustedProxies > MAX_PROXIES) {
-    throw new TypeError(
-      `Expected \`trustedProxies\` to be a whole number from 0 to ${MAX_PROXIES}, got \`${trustedProxies}\` (${typeof trustedProxies}).`,
-    );
+    const problem = `Expected \`trustedProxies\` to be a whole number from 0 to ${MAX_PROXIES}, got \`${trustedProxies}\` (${typeof trustedProxies}).`;
+    throw new TypeError(problem);
   }
   return resolved;
 }

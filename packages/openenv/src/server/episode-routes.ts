@@ -165,10 +165,9 @@ function loggedOptions(
   const told = Object.fromEntries(Object.entries(options).filter(([option]) => given.has(option)));
   const { episode_id, seed, ...chosen } = isOfSession ? { ...options, ...played, ...told } : options;
   if (typeof seed === 'number') return { ...chosen, seed };
-  throw new EnvironmentError(
-    'SEED_REQUIRED',
-    'Expected the `seed` that the log was played on, or the `session_id` of its episode, got neither: actions are graded on the traffic that they met.',
-  );
+  const problem =
+    'Expected the `seed` that the log was played on, or the `session_id` of its episode, got neither: actions are graded on the traffic that they met.';
+  throw new EnvironmentError('SEED_REQUIRED', problem);
 }
 
 /** `/grader`: grades a session's own record, or a log whose actions are replayed. */
@@ -214,10 +213,8 @@ export function mountGraderRoute(
       // The record has its own options; those beside it are not needed, but they must be ones.
       readAt(['body'], () => readOptions(options));
       if (!record) {
-        throw new EnvironmentError(
-          'NOT_RESET',
-          'There is no episode to grade. POST /reset first, or send an `episode_log`.',
-        );
+        const problem = 'There is no episode to grade. POST /reset first, or send an `episode_log`.';
+        throw new EnvironmentError('NOT_RESET', problem);
       }
       return gradeRecord(definition, record, requestSessions.caller(context));
     },

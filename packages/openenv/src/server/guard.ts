@@ -274,9 +274,8 @@ export class RateLimiter {
   /** @throws TypeError for an allowance that is not above 0. */
   constructor({ requests, perMs }: RateLimitOptions) {
     if (!(requests >= 1) || !(perMs > 0) || !Number.isFinite(requests) || !Number.isFinite(perMs)) {
-      throw new TypeError(
-        `Expected \`rateLimit\` to allow at least 1 request per time above 0, got ${requests} per ${perMs} ms.`,
-      );
+      const problem = `Expected \`rateLimit\` to allow at least 1 request per time above 0, got ${requests} per ${perMs} ms.`;
+      throw new TypeError(problem);
     }
     this.#capacity = requests;
     this.#perMs = perMs;

@@ -13,9 +13,8 @@ const PATTERN = /^(?:\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])$
 export function hostCheck(patterns: readonly string[]) {
   const wrong = patterns.find((pattern) => !isHostPattern(pattern));
   if (wrong !== undefined) {
-    throw new TypeError(
-      `Expected \`allowedHosts\` to be names such as gym.example.com, *.example.com or *, without a port, got \`${wrong}\`.`,
-    );
+    const problem = `Expected \`allowedHosts\` to be names such as gym.example.com, *.example.com or *, without a port, got \`${wrong}\`.`;
+    throw new TypeError(problem);
   }
   const allowed = patterns.map((pattern) => pattern.toLowerCase());
   return (host: string, localAddress: string | undefined): boolean => {

@@ -78,10 +78,8 @@ export class Capacity {
   episodeSize(options: ResetOptions): number {
     const size = this.#definition.episodeSize?.(options) ?? 1;
     if (size <= this.limits.maxEpisodeSize) return size;
-    throw new EnvironmentError(
-      'EPISODE_TOO_LARGE',
-      `Expected an episode of at most ${this.limits.maxEpisodeSize} requests, got one of about ${Math.ceil(size)}. Lower the rate, or send fewer requests.`,
-    );
+    const problem = `Expected an episode of at most ${this.limits.maxEpisodeSize} requests, got one of about ${Math.ceil(size)}. Lower the rate, or send fewer requests.`;
+    throw new EnvironmentError('EPISODE_TOO_LARGE', problem);
   }
 
   /**
@@ -110,10 +108,8 @@ export class Capacity {
     const { maxSessions, maxTotalSize } = this.limits;
     const size = options === undefined ? 0 : slots * this.episodeSize(options);
     if (size > maxTotalSize) {
-      throw new EnvironmentError(
-        'EPISODE_TOO_LARGE',
-        `Expected at most ${maxTotalSize} requests in all episodes together, got ${slots} episodes of about ${size / slots}. Ask for fewer or smaller ones.`,
-      );
+      const problem = `Expected at most ${maxTotalSize} requests in all episodes together, got ${slots} episodes of about ${size / slots}. Ask for fewer or smaller ones.`;
+      throw new EnvironmentError('EPISODE_TOO_LARGE', problem);
     }
     const taken = this.#taken;
     let slotsOver = taken.slots - lease.slots + slots - maxSessions;

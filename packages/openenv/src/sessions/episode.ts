@@ -76,10 +76,8 @@ export async function replayEpisode(
     }
   } catch (error) {
     if (next === 0 || !(error instanceof EnvironmentError && error.isInputError)) throw error;
-    throw new EnvironmentError(
-      'UNPLAYABLE_EPISODE',
-      `Action ${next - 1} of ${record.actions.length} cannot be played: ${error.message}`,
-    );
+    const problem = `Action ${next - 1} of ${record.actions.length} cannot be played: ${error.message}`;
+    throw new EnvironmentError('UNPLAYABLE_EPISODE', problem);
   }
   return { digest: `sha256:${digest.digest('hex')}`, return: total, done };
 }

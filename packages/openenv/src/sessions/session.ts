@@ -200,10 +200,8 @@ export class Session {
   #play(action: unknown): Result {
     this.#use();
     if (this.#lastResult === null) {
-      throw new EnvironmentError(
-        'NOT_RESET',
-        'The session has no episode yet. Reset it before the first step.',
-      );
+      const problem = 'The session has no episode yet. Reset it before the first step.';
+      throw new EnvironmentError('NOT_RESET', problem);
     }
     if (this.#lastResult.done) {
       throw new EnvironmentError('EPISODE_OVER', 'The episode is over. Reset the session to start another.');
@@ -287,9 +285,8 @@ export function watchOf(
     const { error } = checksObservations ? observation.safeParse(result.observation) : {};
     if (error === undefined) return result;
     const issues = error.issues.map(({ path, message }) => `${path.join('.') || 'observation'}: ${message}`);
-    throw new TypeError(
-      `The environment \`${id}\` broke the schema of its observation: ${issues.join('; ')}`,
-    );
+    const problem = `The environment \`${id}\` broke the schema of its observation: ${issues.join('; ')}`;
+    throw new TypeError(problem);
   };
   const fail = (error: unknown): never => {
     if (!(error instanceof EnvironmentError)) {

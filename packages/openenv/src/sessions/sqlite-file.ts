@@ -74,9 +74,8 @@ export function formatOf(database: DatabaseSync, { part, steps, formerFormat }: 
   const { format } = (noted || database.prepare(formerFormat).get()) as { format: number };
   const last = steps.length + 1;
   if (format <= last) return format;
-  throw new Error(
-    `its ${part} have format ${format}, this version reads formats up to ${last}. Use the version of servegym that wrote it`,
-  );
+  const problem = `its ${part} have format ${format}, this version reads formats up to ${last}. Use the version of servegym that wrote it`;
+  throw new Error(problem);
 }
 
 /** Makes the tables of the last format, with what the file has in a former one. */
