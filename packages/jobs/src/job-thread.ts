@@ -17,7 +17,6 @@ export type ThreadAnswer =
   | { readonly ok: true; readonly result: Json }
   | { readonly ok: false; readonly failure: JobFailure };
 
-/** Does one job on a worker thread. */
 export default async function runOnThread(task: ThreadTask): Promise<ThreadAnswer> {
   const { module, input, shared, progress, niceness } = task;
   try {

@@ -27,7 +27,6 @@ export interface JobContext {
   report(share: number): void;
 }
 
-/** Progress of a run. */
 interface RunProgress {
   readonly finished: number;
   readonly planned: number;
@@ -67,7 +66,6 @@ export interface JobFailure {
   readonly isInputError?: boolean;
 }
 
-/** Codes of `JobError`. */
 type JobErrorCode =
   /** A job that has failed, on every attempt where it was tried again. */
   | 'JOB_FAILED'
@@ -101,7 +99,6 @@ export class JobError extends Error {
   }
 }
 
-/** An error as JSON. */
 export function failureOf(error: unknown): JobFailure {
   if (error instanceof JobError && error.failure !== undefined) return error.failure;
   if (!(error instanceof Error)) return { name: 'Error', message: String(error) };
@@ -204,7 +201,6 @@ function jobId(job: Job, version: string): string {
   return `j${createHash('sha256').update(canonicalJson(identity)).digest('hex').slice(0, 40)}`;
 }
 
-/** The name of shared bytes. */
 export function bytesName(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex').slice(0, 40);
 }

@@ -17,7 +17,6 @@ import {
 } from './job.ts';
 import type { ThreadAnswer, ThreadTask } from './job-thread.ts';
 
-/** The threads that do jobs, on this machine. */
 export class ThreadPool {
   /** Threads. */
   readonly width: number;

@@ -10,7 +10,6 @@ export interface QueuedJob {
 
 const CONNECT_MS = 5000;
 
-/** Part that a process plays at a queue. */
 type QueueRole = 'submitter' | 'worker';
 
 /** Shared bytes are kept this long after somebody has last asked for them, s. */
@@ -126,7 +125,6 @@ export class QueueConnection {
     else await this.redis.srem(CANCELLED, ...jobIds);
   }
 
-  /** Jobs of the list that are to stop. */
   async cancelledOf(jobIds: readonly string[]): Promise<string[]> {
     if (jobIds.length === 0) return [];
     const isMember = await this.redis.smismember(CANCELLED, ...jobIds);

@@ -40,7 +40,6 @@ const ANNOUNCE_MS = 10_000;
 /** Jobs at once on workers that are not known yet. */
 const ASSUMED_WIDTH = 32;
 
-/** A run that is under way. */
 class Run extends RunState {
   /** Settled when all jobs are done, or one has failed. */
   readonly end = Promise.withResolvers<void>();

@@ -9,7 +9,6 @@ from .local_server import servegym_command
 
 
 def main() -> None:
-    """Becomes the command."""
     try:
         command = [*servegym_command(), *sys.argv[1:]]
     except ServerNotStarted as error:

@@ -99,7 +99,6 @@ def write_search(suite: str, folder: Path, typescript: bool = False) -> None:
 
 
 def main() -> None:
-    """Reads the command line and writes the files."""
     parser = argparse.ArgumentParser(prog="python -m servegym.evolve", description="Write the files to search a policy with.")
     parser.add_argument("suite", help="such as router, admission or autoscaler")
     parser.add_argument("folder", type=Path, help="where the files are written")

@@ -383,12 +383,10 @@ export class SeasonLedger {
     return storedSession(about, entries, undefined, this.#journal(id, client, key));
   }
 
-  /** The episodes of a task that a submission was dealt, in their order. */
   #dealtOf(submission: number, taskId: TaskId): EpisodeRow[] {
     return this.#statements.episodesOf.all(submission, String(taskId)) as unknown as EpisodeRow[];
   }
 
-  /** Actions of an episode as JSON. */
   #actionsOf(key: number): string[] {
     return (this.#statements.actions.all(key) as { text: string }[]).map(({ text }) => text);
   }

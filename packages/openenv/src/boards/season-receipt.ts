@@ -14,7 +14,6 @@ export function admissionDigest(before: string, number: number, name: string): s
   return sha256(JSON.stringify([before, number, name]));
 }
 
-/** Digest of a submission after one more action. */
 export function actionDigest(before: string, task: string | number, episode: number, action: string): string {
   return sha256(JSON.stringify([before, String(task), episode, action]));
 }

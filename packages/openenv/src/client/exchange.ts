@@ -116,7 +116,6 @@ export class Exchange {
     });
   }
 
-  /** True while requests can be made. */
   get open(): boolean {
     return this.#lost === undefined;
   }

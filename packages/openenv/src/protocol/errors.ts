@@ -122,7 +122,6 @@ export const ERROR_CATALOGUE = {
 } as const satisfies Readonly<Record<string, ErrorKind>>;
 
 type Catalogue = typeof ERROR_CATALOGUE;
-/** Codes with a sentence in the catalogue. */
 type SentenceCode = {
   [Code in keyof Catalogue]: Catalogue[Code] extends { sentence: unknown } ? Code : never;
 }[keyof Catalogue];

@@ -1,6 +1,5 @@
 /** `scheme://user:password@`; a password that holds a `/` counts too, a port does not. */
 const USER = /\b([a-z][a-z\d+.-]*:\/\/)(?:[^\s/?#]*@|[^\s/?#:[]*:(?!\d*(?:[/?#\s]|$))\S*@)/gi;
-/** Secrets in the query of a URL. */
 const SECRET =
   /([?&](?:(?:sentinel_)?password|passwd|secret|token|access_token|auth|key|api_key|apikey)=)[^\s&#"'`)]+/gi;
 

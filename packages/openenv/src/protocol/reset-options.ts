@@ -23,7 +23,6 @@ const commonOptions = z.object({
 
 type Options = Pick<EnvironmentDefinition, 'resetOptions' | 'splits'>;
 
-/** The schema of all options that `reset` takes. */
 export function resetOptionsSchema({ resetOptions, splits }: Options): z.ZodObject {
   const schema = allOptions(resetOptions);
   return splits ? schema.extend(taskOptions(splits).shape) : schema;
@@ -75,7 +74,6 @@ export function givenOptionsReader(options: Options): (input: unknown) => GivenO
   };
 }
 
-/** @throws EnvironmentError `VALIDATION_ERROR` for options that there are not */
 function refuseOthers(input: unknown, known: readonly string[]): void {
   for (const name in input as object) {
     if (known.includes(name)) continue;

@@ -4,10 +4,9 @@ import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { routePath } from 'hono/route';
 import type { EnvironmentDefinition } from '../protocol/definition.ts';
-import type { SchemaBody } from '../protocol/messages.ts';
 import { withDefaults } from '../protocol/read-json.ts';
-import { type ResetOptionsReader, resetOptionsReader } from '../protocol/reset-options.ts';
-import { type ActionReader, actionReader, publishedSchemas } from '../protocol/schemas.ts';
+import { resetOptionsReader } from '../protocol/reset-options.ts';
+import { actionReader, publishedSchemas } from '../protocol/schemas.ts';
 import { SessionRegistry } from '../sessions/session-registry.ts';
 import { failureLogger, type Logger, type SessionStore } from '../sessions/session-store.ts';
 import { DOCS_POLICY, docsPage } from './docs-page.ts';
@@ -28,7 +27,7 @@ import {
   routeTable,
 } from './route-table.ts';
 import { SocketServer } from './socket-server.ts';
-import { type EnvironmentTools, environmentTools } from './tools.ts';
+import { environmentTools } from './tools.ts';
 
 /** A server of one environment. Nothing listens until `listen` is called. */
 export interface OpenEnvServer {
@@ -59,22 +58,8 @@ const MOUNT_FUNCTIONS = new WeakMap<object, (portServers: PortServers, path: str
 /** Makes a server that speaks the whole of OpenEnv for one environment. */
 export function createServer(definition: EnvironmentDefinition, options: ServerOptions = {}): OpenEnvServer {
   const resolved = resolveServerOptions(options);
-  const { mode, trustedProxies, logger } = resolved;
-  const tools = environmentTools(definition, mode);
-  const sessions = new SessionRegistry(definition, resolved);
-  const requestSessions = new RequestSessions(sessions, trustedProxies);
-  const parts: ServerParts = {
-    definition,
-    options: resolved,
-    sessions,
-    requestSessions,
-    tools,
-    guard: new Guard(resolved.guard, trustedProxies),
-    schemas: publishedSchemas(definition),
-    readAction: actionReader(definition.action),
-    readResetOptions: resetOptionsReader(definition),
-    jsonRpc: jsonRpcEndpoint(sessions, tools),
-  };
+  const parts = serverParts(definition, resolved);
+  const { sessions, requestSessions } = parts;
   const mcp = streamableHttp(parts);
   const sockets = new SocketServer(parts);
   const metrics = resolved.metrics?.(sessions, sockets);
@@ -82,7 +67,7 @@ export function createServer(definition: EnvironmentDefinition, options: ServerO
   let draining = false;
 
   const { app, routes } = createApp(parts, metrics);
-  if (mode === 'simulation') mountEnvironmentRoutes(routes.add, parts);
+  if (resolved.mode === 'simulation') mountEnvironmentRoutes(routes.add, parts);
   if (definition.grade) {
     mountGraderRoute(routes.add, parts);
   } else {
@@ -138,7 +123,7 @@ export function createServer(definition: EnvironmentDefinition, options: ServerO
       if (mountOn === undefined) throw new TypeError('Expected a server that `createServer` made');
       mountOn(portServers, path);
     },
-    listen: (where) => listen(portServers, logger, where),
+    listen: (where) => listen(portServers, resolved.logger, where),
   };
   MOUNT_FUNCTIONS.set(server, (port, path) => {
     if (port === portServers || portServers.all.length > 1) {
@@ -213,7 +198,6 @@ export type MetricsFactory = (sessions: SessionRegistry, sockets: { readonly siz
 /** Paths that machines ask for all the time; they are measured but not logged. */
 const UNLOGGED = new Set(['/health', '/metrics']);
 
-/** Tells a logger of every request, and measures it. */
 function observeRequests(app: Hono, logger: Logger, metrics?: ServerMetrics): void {
   app.use(async function observeRequest(context, next) {
     const startedAt = performance.now();
@@ -231,7 +215,6 @@ function observeRequests(app: Hono, logger: Logger, metrics?: ServerMetrics): vo
   });
 }
 
-/** Defaults of the options of a server. */
 const DEFAULTS = {
   /** `production` leaves out `/reset`, `/step` and `/state`. */
   mode: 'simulation' as 'simulation' | 'production',
@@ -265,17 +248,21 @@ type ResolvedServerOptions = Readonly<typeof DEFAULTS>;
 export type ServerOptions = Partial<ResolvedServerOptions>;
 
 /** The parts of a server, as its routes and sockets use them. */
-export interface ServerParts {
-  readonly definition: EnvironmentDefinition;
-  readonly options: ResolvedServerOptions;
-  readonly guard: Guard;
-  readonly schemas: SchemaBody;
-  readonly readAction: ActionReader<unknown>;
-  readonly readResetOptions: ResetOptionsReader;
-  readonly sessions: SessionRegistry;
-  readonly requestSessions: RequestSessions;
-  readonly tools: EnvironmentTools;
-  readonly jsonRpc: ReturnType<typeof jsonRpcEndpoint>;
+export type ServerParts = Readonly<ReturnType<typeof serverParts>>;
+
+function serverParts(definition: EnvironmentDefinition, options: ResolvedServerOptions) {
+  const { mode, trustedProxies } = options;
+  const tools = environmentTools(definition, mode);
+  const sessions = new SessionRegistry(definition, options);
+  return {
+    ...{ definition, options, sessions, tools },
+    requestSessions: new RequestSessions(sessions, trustedProxies),
+    guard: new Guard(options.guard, trustedProxies),
+    schemas: publishedSchemas(definition),
+    readAction: actionReader(definition.action),
+    readResetOptions: resetOptionsReader(definition),
+    jsonRpc: jsonRpcEndpoint(sessions, tools),
+  };
 }
 
 /** Fills in the defaults. @throws TypeError naming the option that makes no sense. */

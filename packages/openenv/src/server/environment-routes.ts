@@ -23,44 +23,21 @@ type AnswerFields = NonNullable<NonNullable<EnvironmentDefinition['httpFields']>
 export const sessionId = sessionIdSchema("The session to act on; without one, the caller's latest");
 
 /** `/reset`, `/step` and `/state`, which act on sessions. */
-export function mountEnvironmentRoutes(addRoute: AddRoute, parts: ServerParts): void {
-  addResetRoute(addRoute, parts);
-  addStepRoute(addRoute, parts);
-  addRoute(
-    {
-      ...described('endpoint_state_get'),
-      query: z.object({
-        session_id: z
-          .string()
-          .optional()
-          .meta({ description: "The session; without one, the caller's latest" }),
-      }),
-      answer: jsonValue<StateBody>(parts.schemas.state),
-    },
-    async (context, { query }) => {
-      const session = await parts.requestSessions.of(context, query.session_id);
-      return session ? session.state() : { episode_id: null, step_count: 0 };
-    },
-  );
-}
-
-function addResetRoute(
+export function mountEnvironmentRoutes(
   addRoute: AddRoute,
-  { definition, sessions, requestSessions, readResetOptions }: ServerParts,
+  { definition, schemas, sessions, requestSessions, readAction, readResetOptions }: ServerParts,
 ): void {
+  const { reset: resetFields, step: stepFields } = definition.httpFields ?? {};
+  const resetBody = z.looseObject({
+    ...describedOptions(definition),
+    session_id: sessionIdSchema('The session to start again; without one, a new session is opened'),
+  });
+  const examples = [{ seed: 42, episode_id: 'episode-001' }, {}];
   addRoute(
     {
       ...described('reset_reset_post'),
-      body: z
-        .looseObject({
-          ...describedOptions(definition),
-          session_id: sessionIdSchema('The session to start again; without one, a new session is opened'),
-        })
-        .meta({
-          ...describedOthers(definition),
-          ...{ title: 'ResetRequest', examples: [{ seed: 42, episode_id: 'episode-001' }, {}] },
-        }),
-      answer: resultSchema(definition, definition.httpFields?.reset),
+      body: resetBody.meta({ ...describedOthers(definition), title: 'ResetRequest', examples }),
+      answer: resultSchema(definition, resetFields),
     },
     async (context, { body: { session_id, ...asked } }) => {
       const options = readAt(['body'], () => readResetOptions(asked));
@@ -70,7 +47,7 @@ function addResetRoute(
       try {
         const result = await session.reset(options);
         requestSessions.remember(context, session);
-        return answer(session, result, definition.httpFields?.reset);
+        return answer(session, result, resetFields);
       } catch (error) {
         // A session that was opened for this request and never got an episode has no use.
         if (!session_id) await sessions.release(session.id);
@@ -78,36 +55,36 @@ function addResetRoute(
       }
     },
   );
-}
-
-function addStepRoute(
-  addRoute: AddRoute,
-  { definition, schemas, requestSessions, readAction }: ServerParts,
-): void {
+  const compatible = 'Accepted for compatibility; a step always runs to its end';
+  const stepBody = z.looseObject({
+    action: z.record(z.string(), z.unknown()).meta(schemas.action as z.GlobalMeta),
+    session_id: sessionId,
+    timeout_s: z.number().gt(0).nullish().meta({ description: compatible }),
+    request_id: z.string().max(255).nullish().meta({ description: 'A label of the request' }),
+  });
   addRoute(
     {
       ...described('step_step_post'),
-      body: z
-        .looseObject({
-          action: z.record(z.string(), z.unknown()).meta(schemas.action as z.GlobalMeta),
-          session_id: sessionId,
-          timeout_s: z
-            .number()
-            .gt(0)
-            .nullish()
-            .meta({ description: 'Accepted for compatibility; a step always runs to its end' }),
-          request_id: z.string().max(255).nullish().meta({ description: 'A label of the request' }),
-        })
-        .meta({ title: 'StepRequest' }),
-      answer: resultSchema(definition, definition.httpFields?.step),
+      body: stepBody.meta({ title: 'StepRequest' }),
+      answer: resultSchema(definition, stepFields),
     },
     async (context, { body }) => {
       const action = readAction(body.action);
       const session = await requestSessions.of(context, body.session_id);
-      if (!session) {
-        throw new EnvironmentError('NOT_RESET', 'You have no session yet. POST /reset first.');
-      }
-      return answer(session, await session.step(action), definition.httpFields?.step);
+      if (!session) throw new EnvironmentError('NOT_RESET', 'You have no session yet. POST /reset first.');
+      return answer(session, await session.step(action), stepFields);
+    },
+  );
+  const description = "The session; without one, the caller's latest";
+  addRoute(
+    {
+      ...described('endpoint_state_get'),
+      query: z.object({ session_id: z.string().optional().meta({ description }) }),
+      answer: jsonValue<StateBody>(schemas.state),
+    },
+    async (context, { query }) => {
+      const session = await requestSessions.of(context, query.session_id);
+      return session ? session.state() : { episode_id: null, step_count: 0 };
     },
   );
 }
@@ -151,7 +128,6 @@ export const MAX_CALLERS = 10_000;
 /** Finds the session that an HTTP request means. */
 export class RequestSessions {
   readonly #sessions: SessionRegistry;
-  /** The session that each caller reset last. */
   readonly #latest = new RecentMap<string>(MAX_CALLERS);
   readonly #trustedProxies: number;
 

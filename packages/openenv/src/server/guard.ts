@@ -14,7 +14,6 @@ declare module 'hono' {
   }
 }
 
-/** Puts the guard before all routes of an application. */
 export function guardRequests(app: Hono, guard: Guard): void {
   app.use(async function secureHeaders(context, next) {
     await next();

@@ -98,7 +98,6 @@ export function mountTaskRoutes(addRoute: AddRoute, { id, splits }: EnvironmentD
     }),
   );
 
-  /** Adds a route whose body names a split. */
   function addSplitRoute<Body extends z.ZodType<{ split: string }>, Answer extends z.ZodType>(
     operationId: Parameters<typeof described>[0],
     body: Body,

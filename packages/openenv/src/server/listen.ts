@@ -42,7 +42,6 @@ const REQUEST_TIMEOUT_MS = 120_000;
 /** Longer than proxies keep a connection, so that it is they who close it, ms. */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 
-/** Opens the port that servers share. */
 export async function listen(
   portServers: PortServers,
   logger: Logger,
@@ -122,7 +121,6 @@ export interface PortServer {
   readonly definition: Pick<EnvironmentDefinition, 'id' | 'version' | 'name' | 'description'>;
   answer(incoming: IncomingMessage, outgoing: ServerResponse): void;
   readonly sockets: SocketServer;
-  /** Takes no more sessions. */
   beginDrain(): void;
   close(): Promise<void>;
 }

@@ -27,7 +27,6 @@ import {
 
 const { parseError, invalidRequest, methodNotFound, invalidParams, internalError } = JSON_RPC_ERROR_CODES;
 
-/** An error with a code of JSON-RPC, to be thrown. */
 function rpcError(rpcCode: JsonRpcErrorCode, message: string): Error {
   return Object.assign(new Error(message), { rpcCode });
 }
@@ -171,7 +170,6 @@ export function streamableHttp({ definition, sessions, requestSessions, tools }:
   const handler = createMcpHandler(({ requestInfo }) => serverFor(contexts.get(requestInfo!)!));
   return { post, remove, close: () => handler.close() };
 
-  /** Answers a POST. */
   async function post(context: Context): Promise<Response> {
     const reading = await readClientJson(await bodyBytes(context), context.get('client'));
     if (!reading.ok) return rpcAnswer(context, 400, parseError, `Parse error: ${reading.message}`);

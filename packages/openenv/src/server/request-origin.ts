@@ -84,7 +84,6 @@ export function clientNetwork(address: string): string {
     .join('.');
 }
 
-/** The host that the client asked for. */
 export function requestedHost(request: GuardedRequest, trustedProxies: number): string | undefined {
   return forwardedValue(request, 'x-forwarded-host', trustedProxies) ?? request.headers.host;
 }

@@ -50,7 +50,6 @@ const API_VERSION = '1.0.0';
 
 export type OpenApiDocument = ReturnType<typeof openApiDocument>;
 
-/** Describes the routes of a server in OpenAPI 3.1. */
 function openApiDocument(
   environment: { readonly name: string; readonly description: string },
   routes: readonly RouteDescription[],
@@ -249,12 +248,10 @@ export function jsonValue<T>(schema: JsonSchema): z.ZodType<T> {
   return z.custom<T>().meta(schema as z.GlobalMeta);
 }
 
-/** The id of a session in a body. */
 export function sessionIdSchema(description: string) {
   return z.string().max(255).nullish().meta({ description });
 }
 
-/** @throws EnvironmentError `VALIDATION_ERROR` naming the fields */
 function readBody<Body>(json: unknown, schema: z.ZodType<Body>): Body {
   if (json !== null) return readInput(schema, json, 'body');
   const empty = schema.safeParse({});

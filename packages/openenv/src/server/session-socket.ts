@@ -126,7 +126,6 @@ async function toolStep(
   }
 }
 
-/** The `data` of the `error` message that answers an error. */
 export function errorData(error: unknown): ErrorData {
   const { webSocket: code, message, issues, details } = errorAnswer(error);
   return code === 'VALIDATION_ERROR'

@@ -19,7 +19,6 @@ const CLOSE_GRACE_MS = 2000;
 /** A client that pings and lets this much pile up unread is dropped, bytes. */
 const MAX_UNREAD_PONGS = 64 * 1024;
 
-/** The hold of a socket on its session. */
 interface Hold {
   readonly session: Session;
   /** True for a session that was opened for this socket, and so has no other owner. */
@@ -63,7 +62,6 @@ export class SocketServer {
     this.#pingTimer = setInterval(() => this.#pingAll(), options.pingIntervalMs).unref();
   }
 
-  /** Sockets that are open. */
   get size(): number {
     return this.#webSockets.clients.size;
   }
@@ -97,7 +95,6 @@ export class SocketServer {
     await Promise.all(closed);
   }
 
-  /** Answers a handshake. */
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     // A peer that goes away before the handshake is done must not bring the process down.
     socket.on('error', () => {});

@@ -35,7 +35,6 @@ type ToolDefinition = NonNullable<EnvironmentDefinition['tools']>[number];
 const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {}, additionalProperties: false };
 /** Names that no tool may have: in OpenEnv they are the messages of a session. */
 const RESERVED_TOOLS = ['reset', 'step', 'state', 'close'];
-/** Names of the tools that the server makes. */
 const GENERATED_TOOLS = Object.keys(TEXTS);
 /** Names that language models' tool calls accept. */
 const TOOL_NAME = /^[\w-]{1,64}$/;
@@ -118,7 +117,6 @@ export function environmentTools(
   }
 }
 
-/** @throws EnvironmentError */
 function checked(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
   const taken = new Set([...RESERVED_TOOLS, ...GENERATED_TOOLS]);
   for (const { name, input } of tools) {

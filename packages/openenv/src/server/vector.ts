@@ -157,7 +157,6 @@ export function vectorConversation(
     return play(environments, actionOf, (result) => vectorBytes(result, observation));
   }
 
-  /** Frees the environments and their slots. */
   function close(): void {
     void opened?.close();
     opened = null;

@@ -14,7 +14,6 @@ interface CapacityLimits {
 
 /** Slots of a server with the episodes in them, until they are given back. */
 export class Lease {
-  /** Size of the episodes in the slots. */
   size = 0;
   slots = 0;
   readonly #capacity: Capacity;
@@ -31,7 +30,6 @@ export class Lease {
     if (this.slots > 0) this.#capacity.take(this, this.slots, options);
   }
 
-  /** Gives the slots and the size back. */
   release(): void {
     this.#capacity.set(this, 0, 0);
   }

@@ -362,7 +362,6 @@ function replication(redis: Redis, replicaMs: number) {
   };
 }
 
-/** Damage to a kept session, as a sentence. */
 function damageOf(id: string, kept: RedisSession): string | undefined {
   const [, , , , , steps, digest, actions] = kept;
   const missing = Number(steps) - actions.length;

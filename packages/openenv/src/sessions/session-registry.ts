@@ -20,7 +20,6 @@ type Rebuild = (stored: StoredSession, lease: Lease) => Promise<Session>;
  */
 export class SessionRegistry {
   readonly capacity: Capacity;
-  /** Counts of steps, resets and errors. */
   readonly counts = new PlayCounts();
   readonly #definition: EnvironmentDefinition;
   /** Storage of sessions, when the environment can be replayed. */
@@ -161,7 +160,6 @@ export class SessionRegistry {
     return wasHere;
   }
 
-  /** Releases the sessions that have rested too long. */
   async releaseIdle(now = performance.now()): Promise<void> {
     const limit = this.#idleTimeoutMs;
     if (limit === null) return;
@@ -169,12 +167,10 @@ export class SessionRegistry {
     await Promise.all(idle.map((session) => this.release(session.id)));
   }
 
-  /** Opens and resumes no more sessions. */
   drain(): void {
     this.#draining = true;
   }
 
-  /** Releases all sessions and lets go of the store. */
   async shutDown(): Promise<void> {
     clearInterval(this.#idleTimer);
     await Promise.allSettled(this.#resuming.values());
@@ -238,7 +234,6 @@ export class SessionRegistry {
     return new Session(environment, { id, client, journal, lease, ...this.#common });
   }
 
-  /** Options that all sessions share. */
   get #common() {
     return {
       keepsActions: this.#definition.replayable !== false,

@@ -174,7 +174,6 @@ export class StoreMonitor {
     if (this.#waiting++ === 0) this.#progressAt = performance.now();
   }
 
-  /** So many entries have been written. */
   written(entries: number): void {
     this.#waiting -= entries;
     this.#progressAt = performance.now();
@@ -208,7 +207,6 @@ export class StoreMonitor {
     this.#progressAt = performance.now();
   }
 
-  /** An entry was over the quota of its client. */
   overQuota(): void {
     this.#counts.refusedWrites++;
   }

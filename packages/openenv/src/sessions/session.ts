@@ -122,7 +122,6 @@ export class Session {
     return this.#reset && { reset: this.#reset, actions: this.#actions };
   }
 
-  /** Result of the last reset or step. */
   get lastResult(): StepResult | null {
     return this.#lastResult;
   }
@@ -151,12 +150,10 @@ export class Session {
     return this.#failure === null && ((await this.#options.journal?.isOwned()) ?? true);
   }
 
-  /** Resolves when nothing is under way any more. */
   async settled(): Promise<void> {
     while (this.#running) await this.#running;
   }
 
-  /** Starts a new episode. */
   reset(options: ResetOptions): Result {
     return this.#inOrder(this.#resetDuration, () => this.#start(options));
   }

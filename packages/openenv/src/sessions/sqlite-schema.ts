@@ -67,7 +67,6 @@ export interface EntryRow {
   readonly digest: string;
 }
 
-/** Statements of the store. */
 const SESSION_SQL = {
   saveReset: `INSERT INTO session (key, id, environment, version, owner, client, episode_id, number, bytes, used_at)
        VALUES (
@@ -138,7 +137,6 @@ export function markOf(sessionId: string): Buffer {
   return mark;
 }
 
-/** Puts the number of an entry into a mark. */
 export function setNumber(mark: Buffer, number: number): void {
   mark.writeUIntBE(number, NUMBER_AT, NUMBER_BYTES);
 }
@@ -152,7 +150,6 @@ export class AcknowledgedMarks {
   /** True when the file had no marks as it was opened. */
   readonly isNew: boolean;
 
-  /** @throws when the file cannot be opened */
   constructor(path: string) {
     this.#file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     this.isNew = fstatSync(this.#file).size === 0;

@@ -86,7 +86,6 @@ const VACUUM_PAGES = 250;
 const PRUNED_AT_ONCE = 5;
 const UPKEEP_INTERVAL_MS = 60_000;
 
-/** Something to write in the next transaction. */
 interface Entry extends Pick<PromiseWithResolvers<void>, 'resolve' | 'reject'> {
   /** Returns why it may not be written, or its mark. */
   write(): Mark | Error;
@@ -294,7 +293,6 @@ class SqliteSessionStore implements SessionStore {
     const bytesOfMark = markOf(id);
     let { key, number } = taken;
     let usedAt = Number.NEGATIVE_INFINITY;
-    /** Bytes that are not counted in the store yet. */
     let uncounted = 0;
 
     const mark = (entry: number): Mark => {
@@ -350,7 +348,6 @@ class SqliteSessionStore implements SessionStore {
     return chainedJournal(id, environment, writer, taken.digest);
   }
 
-  /** Puts an entry into the next transaction. */
   #write(isOneStatement: boolean, bytes: number, write: () => Mark | Error): Promise<void> {
     this.#monitor.began();
     this.#allowance -= bytes;
@@ -400,7 +397,6 @@ class SqliteSessionStore implements SessionStore {
     this.#flushing = null;
   }
 
-  /** Writes entries and settles their promises. */
   async #settle(entries: readonly Entry[]): Promise<void> {
     const write = () => entries.map((entry) => entry.write());
     const isOneStatement = entries.length === 1 && entries[0].isOneStatement;
@@ -499,7 +495,6 @@ class SqliteSessionStore implements SessionStore {
     return Number(this.#statements.deleteOfClient.run(client.id, before, '', PRUNED_AT_ONCE).changes);
   }
 
-  /** Pages of the file, and those of them that are free. */
   #pages() {
     return this.#statements.pages.get() as { readonly pages: number; readonly free: number };
   }

@@ -29,7 +29,6 @@ export class TurnQueue {
   }
 }
 
-/** Long computations that wait. */
 const waiting = new TurnQueue();
 
 /**

@@ -36,7 +36,6 @@ export function inSession(run: (socket: InspectionSocket, subject: Subject) => R
   return (subject) => subject.withSession(async (socket) => run(socket, subject));
 }
 
-/** Runs a check. */
 export async function criterionOf(id: CriterionId, judge: Judge): Promise<Criterion> {
   const verdict = await Promise.resolve()
     .then(judge)
@@ -48,7 +47,6 @@ export async function criterionOf(id: CriterionId, judge: Judge): Promise<Criter
   return { id, ...CRITERIA[id], ...finding };
 }
 
-/** What came, held against what was expected. */
 export function compared(expected: unknown, actual: unknown): Finding {
   return { passed: isDeepStrictEqual(actual, expected), expected, actual };
 }

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import type { Criterion } from './check.ts';
 import CRITERIA from './criteria.json' with { type: 'json' };
 import CHECKS from './rfc008.json' with { type: 'json' };
-import { rfc008Checks } from './rfc008.ts';
+import { rfc008Checks } from './validate-server.ts';
 
 const python =
   process.env.SERVEGYM_PYTHON ?? assert.fail('SERVEGYM_PYTHON is not set. Run the tests with `npm test`.');

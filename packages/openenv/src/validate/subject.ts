@@ -93,7 +93,6 @@ export class Subject {
     return (await this.has('/reset')) ? 'simulation' : 'production';
   }
 
-  /** True when the OpenAPI document has a path. */
   async has(path: string): Promise<boolean> {
     return at((await this.get('openapi.json')).body, 'paths', path) !== undefined;
   }
@@ -104,7 +103,6 @@ export class Subject {
     return Array.isArray(tasks) ? tasks.filter(isJsonObject) : [];
   }
 
-  /** A schema of `GET /schema`. */
   async schema(name: 'action' | 'observation' | 'state'): Promise<ForeignSchema> {
     const schema = at((await this.get('schema')).body, name);
     if (isJsonObject(schema)) return schema;
@@ -117,7 +115,6 @@ export class Subject {
     return isJsonObject(schema) ? schema : this.schema('observation');
   }
 
-  /** A valid action. */
   async action(): Promise<JsonObject> {
     if (this.options.action) return this.options.action;
     const schema = await this.schema('action');
@@ -129,7 +126,6 @@ export class Subject {
     throw new Error(`the action made from the schema, ${shown(action)}, is wrong: ${flaw}`);
   }
 
-  /** A socket at `/ws` or `/mcp`. */
   connect(path: 'ws' | 'mcp' = 'ws'): Promise<InspectionSocket> {
     const { base, headers, timeoutMs } = this.options;
     const options = { headers, connectTimeoutMs: timeoutMs };
@@ -269,7 +265,6 @@ export class InspectionSocket {
     throw new Error(`the server sent what is no JSON object: ${shown(message)}`);
   }
 
-  /** Sends a message and waits for the reply. */
   async ask(message: Message): Promise<JsonObject> {
     this.send(message);
     return this.next();
@@ -297,14 +292,12 @@ export class InspectionSocket {
     return this.dataOf({ type: 'state' }, 'state');
   }
 
-  /** Resolves when the server has answered a ping. */
   ping(): Promise<void> {
     const answered = new Promise<void>((resolve) => this.#socket.once('pong', () => resolve()));
     this.#socket.ping();
     return this.#inTime(answered, 'the server did not answer a ping');
   }
 
-  /** The code with which the server closes. */
   closedByServer(): Promise<number> {
     return this.#inTime(this.closed, 'the server did not close the connection');
   }

@@ -1,6 +1,6 @@
 import { at, type Checks, type Criterion, type CriterionId, criterionOf, notApplicable } from './check.ts';
 import { HTTP_CRITERIA, HTTP_SESSION_CHECKS, MCP_CHECKS } from './http-checks.ts';
-import { rfc008Checks } from './rfc008.ts';
+import RFC008 from './rfc008.json' with { type: 'json' };
 import { CAPACITY_CHECKS, ERROR_CHECKS, SESSION_CHECK, SESSION_CHECKS } from './session-checks.ts';
 import { Subject, type ValidateOptions } from './subject.ts';
 
@@ -85,4 +85,19 @@ async function report(subject: Subject, criteria: readonly Criterion[]) {
     rfc008: rfc008Checks(criteria),
     criteria,
   };
+}
+
+/**
+ * The checks of OpenEnv's RFC 008 (environment auto-validation) that authors run, by the criteria that were judged. Those that need
+ * the package, a sandbox or an oracle are skipped, and say so in `needs`.
+ */
+export function rfc008Checks(criteria: readonly Criterion[]) {
+  return Object.entries<string | string[]>(RFC008).map(([check_id, from]) => {
+    const judged = criteria.filter(({ id, passed }) => from.includes(id) && passed !== null);
+    const needs =
+      typeof from === 'string' ? `the ${from}` : judged.length === 0 ? 'a criterion that applies' : null;
+    const verdict = judged.every(({ passed }) => passed) ? 'pass' : 'fail';
+    const status: 'pass' | 'fail' | 'skip' = needs === null ? verdict : 'skip';
+    return { check_id, status, judged_by: needs === null ? judged.map(({ id }) => id) : [], needs };
+  });
 }

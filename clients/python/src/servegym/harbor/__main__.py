@@ -7,7 +7,6 @@ from .write import TASKS, write_tasks
 
 
 def main() -> None:
-    """Reads the command line and writes the tasks."""
     parser = argparse.ArgumentParser(prog="python -m servegym.harbor", description="Write ServeGym's Harbor tasks.")
     parser.add_argument("folder", type=Path, help="where the tasks are written, each into a folder of its name")
     parser.add_argument("names", nargs="*", help=f"tasks (default: all: {', '.join(TASKS)})")

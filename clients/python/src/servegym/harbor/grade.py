@@ -137,7 +137,6 @@ def _servegym(*arguments: str) -> str:
 
 
 def main() -> None:
-    """Grades and writes the reward."""
     spec, folder, out = (Path(argument) for argument in sys.argv[1:4])
     reward, details = grade(json.loads(spec.read_text()), folder)
     out.mkdir(parents=True, exist_ok=True)
