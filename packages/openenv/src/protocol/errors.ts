@@ -148,26 +148,19 @@ function openedText(id: string): string {
   return at === undefined ? '' : `, opened ${at.slice(0, 10)} at ${at.slice(11, 19)} UTC,`;
 }
 
-/** An error as transports answer it. */
-export interface ErrorAnswer extends Omit<ErrorKind, 'shown' | 'sentence'> {
-  readonly code: string;
-  readonly message: string;
-  /** With `VALIDATION_ERROR`. */
-  readonly issues: readonly ValidationIssue[];
-  /** Further fields of the error over JSON-RPC and WebSocket. */
-  readonly details: Readonly<Record<string, unknown>>;
-}
+/** An error as transports answer it; `details` are further fields over JSON-RPC and WebSocket. */
+export type ErrorAnswer = Readonly<ReturnType<typeof errorAnswer>>;
 
 /** Looks an error up by its code. One without a code of ours is an `EXECUTION_ERROR`. */
-export function errorAnswer(error: unknown): ErrorAnswer {
+export function errorAnswer(error: unknown) {
   const { message, fields = {} } = error as { message?: string; fields?: Record<string, unknown> };
-  const { issues = [] } = fields as Partial<ErrorAnswer>;
+  const { issues = [] } = fields as { readonly issues?: readonly ValidationIssue[] };
   const code = errorCode(error);
   const kind: ErrorKind = Object.hasOwn(ERROR_CATALOGUE, code)
     ? ERROR_CATALOGUE[code as keyof Catalogue]
     : ERROR_CATALOGUE.OTHER;
   const { shown = [], sentence: _, ...answer } = kind;
-  const details = {
+  const details: Readonly<Record<string, unknown>> = {
     ...Object.fromEntries(shown.map((name) => [name, fields[name]])),
     ...(code !== kind.webSocket && { reason: code }),
   };

@@ -10,7 +10,7 @@ import { actionReader, publishedSchemas } from '../protocol/schemas.ts';
 import { SessionRegistry } from '../sessions/session-registry.ts';
 import { failureLogger, type Logger, type SessionStore } from '../sessions/session-store.ts';
 import { DOCS_POLICY, docsPage } from './docs-page.ts';
-import { mountEnvironmentRoutes, RequestSessions } from './environment-routes.ts';
+import { mountEnvironmentRoutes, type RequestSessions, requestSessionsOf } from './environment-routes.ts';
 import { mountGraderRoute } from './episode-routes.ts';
 import { Guard, type GuardOptions, guardRequests } from './guard.ts';
 import { mountInformationRoutes, mountTaskRoutes } from './information-routes.ts';
@@ -256,7 +256,7 @@ function serverParts(definition: EnvironmentDefinition, options: ResolvedServerO
   const sessions = new SessionRegistry(definition, options);
   return {
     ...{ definition, options, sessions, tools },
-    requestSessions: new RequestSessions(sessions, trustedProxies),
+    requestSessions: requestSessionsOf(sessions, trustedProxies),
     guard: new Guard(options.guard, trustedProxies),
     schemas: publishedSchemas(definition),
     readAction: actionReader(definition.action),

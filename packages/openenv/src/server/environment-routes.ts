@@ -125,53 +125,47 @@ function answer({ id }: Session, result: StepResult, fields?: AnswerFields) {
 /** Callers that are remembered; the one that was longest away is forgotten first. */
 export const MAX_CALLERS = 10_000;
 
+export type RequestSessions = ReturnType<typeof requestSessionsOf>;
+
 /** Finds the session that an HTTP request means. */
-export class RequestSessions {
-  readonly #sessions: SessionRegistry;
-  readonly #latest = new RecentMap<string>(MAX_CALLERS);
-  readonly #trustedProxies: number;
-
-  constructor(sessions: SessionRegistry, trustedProxies: number) {
-    this.#sessions = sessions;
-    this.#trustedProxies = trustedProxies;
-  }
-
-  /**
-   * The named session: by the body's `session_id`, else the query's, else the `x-session-id` header. Without a name, the
-   * session that the caller reset last; `undefined` when there is none.
-   * @throws EnvironmentError `UNKNOWN_SESSION`, `SESSION_DELETED`, and what `SessionRegistry.resume` throws
-   */
-  async of(context: Context, fromBody?: string | null): Promise<Session | undefined> {
-    const named = this.named(context, fromBody);
-    if (named) return required(named, await this.#sessions.resume(named));
-    const caller = callerOf(context, this.#trustedProxies);
-    const latest = this.#latest.get(caller);
-    if (latest === undefined) return undefined;
-    const session = await this.#sessions.resume(latest);
-    // That it is gone is told once: a client that plays on without an id gets another one.
-    if (!session) this.#latest.delete(caller);
-    return required(latest, session);
-  }
+export function requestSessionsOf(sessions: SessionRegistry, trustedProxies: number) {
+  /** The session that each caller reset last. */
+  const latestOf = new RecentMap<string>(MAX_CALLERS);
 
   /** The id that a request names; `undefined` when it means the caller's latest session. */
-  named(context: Context, fromBody?: string | null): string | undefined {
+  function named(context: Context, fromBody?: string | null): string | undefined {
     return fromBody || context.req.query('session_id') || context.req.header('x-session-id') || undefined;
   }
 
-  /** The named session, which the caller is about to reset. @throws EnvironmentError `UNKNOWN_SESSION`, `SESSION_DELETED` */
-  async toReset(id: string): Promise<Session> {
-    return required(id, await this.#sessions.restart(id));
-  }
+  return {
+    named,
 
-  /** The client of a request, for its quotas and for work that it waits for. */
-  caller(context: Context): Caller {
-    return { name: context.get('client'), signal: context.req.raw.signal };
-  }
+    /**
+     * The named session: by the body's `session_id`, else the query's, else the `x-session-id` header. Without a name, the
+     * session that the caller reset last; `undefined` when there is none.
+     * @throws EnvironmentError `UNKNOWN_SESSION`, `SESSION_DELETED`, and what `SessionRegistry.resume` throws
+     */
+    async of(context: Context, fromBody?: string | null): Promise<Session | undefined> {
+      const id = named(context, fromBody);
+      if (id) return required(id, await sessions.resume(id));
+      const caller = callerOf(context, trustedProxies);
+      const latest = latestOf.get(caller);
+      if (latest === undefined) return undefined;
+      const session = await sessions.resume(latest);
+      // That it is gone is told once: a client that plays on without an id gets another one.
+      if (!session) latestOf.delete(caller);
+      return required(latest, session);
+    },
 
-  /** Makes a session the caller's latest, as `POST /reset` does. */
-  remember(context: Context, session: Session): void {
-    this.#latest.set(callerOf(context, this.#trustedProxies), session.id);
-  }
+    /** The named session, which the caller is about to reset. @throws EnvironmentError `UNKNOWN_SESSION`, `SESSION_DELETED` */
+    toReset: async (id: string) => required(id, await sessions.restart(id)),
+
+    /** The client of a request, for its quotas and for work that it waits for. */
+    caller: (context: Context): Caller => ({ name: context.get('client'), signal: context.req.raw.signal }),
+
+    /** Makes a session the caller's latest, as `POST /reset` does. */
+    remember: (context: Context, { id }: Session) => latestOf.set(callerOf(context, trustedProxies), id),
+  };
 }
 
 function required(id: string, session: Session | undefined): Session {

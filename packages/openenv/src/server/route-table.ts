@@ -202,39 +202,33 @@ export type AddRoute = <
   ) => ReadonlyDeep<z.output<Answer>> | Response | Promise<ReadonlyDeep<z.output<Answer>> | Response>,
 ) => void;
 
-/** The routes of an application. */
-export interface RouteTable {
-  readonly add: AddRoute;
-  /** Methods that a path takes, in capitals. */
-  methodsOf(path: string): string[];
-  document(): OpenApiDocument;
-}
+export type RouteTable = ReturnType<typeof routeTable>;
 
-export function routeTable(
-  app: Hono,
-  environment: { readonly name: string; readonly description: string },
-): RouteTable {
+/** The routes of an application. */
+export function routeTable(app: Hono, environment: { readonly name: string; readonly description: string }) {
   const routes: RouteDescription[] = [];
   let document: OpenApiDocument | undefined;
+  const add: AddRoute = (description, handler) => {
+    routes.push(description as RouteDescription);
+    document = undefined;
+    const { method, path, parameters, query, body, rawBody, admit } = description;
+    const readsBody = body !== undefined && !rawBody;
+    app.on(method.toUpperCase(), path.replaceAll(/\{(\w+)\}/g, ':$1'), async (context) => {
+      const sentParameters = context.req.param();
+      const reading = parameters?.safeParse(sentParameters);
+      if (reading?.success === false) return context.notFound();
+      const answer = await handler(context, {
+        parameters: (reading?.data ?? sentParameters) as never,
+        query: query && readInput(query, context.req.query(), 'query'),
+        body: readsBody ? readBody(await requestJson(context, admit), body) : undefined,
+      } as never);
+      return answer instanceof Response ? answer : context.json(answer as never);
+    });
+  };
   return {
-    add(description, handler) {
-      routes.push(description as RouteDescription);
-      document = undefined;
-      const { method, path, parameters, query, body, rawBody, admit } = description;
-      const readsBody = body !== undefined && !rawBody;
-      app.on(method.toUpperCase(), path.replaceAll(/\{(\w+)\}/g, ':$1'), async (context) => {
-        const sentParameters = context.req.param();
-        const reading = parameters?.safeParse(sentParameters);
-        if (reading?.success === false) return context.notFound();
-        const answer = await handler(context, {
-          parameters: (reading?.data ?? sentParameters) as never,
-          query: query && readInput(query, context.req.query(), 'query'),
-          body: readsBody ? readBody(await requestJson(context, admit), body) : undefined,
-        } as never);
-        return answer instanceof Response ? answer : context.json(answer as never);
-      });
-    },
-    methodsOf: (path) =>
+    add,
+    /** Methods that a path takes, in capitals. */
+    methodsOf: (path: string) =>
       routes.filter((route) => route.path === path).map(({ method }) => method.toUpperCase()),
     document() {
       document ??= openApiDocument(environment, routes);

@@ -3,8 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { parentPort } from 'node:worker_threads';
 import { readLimitedJson } from '../protocol/read-json.ts';
-import { type EnvironmentName, resetDigest } from './journal-digest.ts';
-import { compressed, pack, unpack } from './long-json.ts';
+import { compressed, type EnvironmentName, pack, resetDigest, unpack } from './journal-entry.ts';
 
 /** Work that would stop the event loop for too long. Values are packed. */
 export type OffLoopTask =

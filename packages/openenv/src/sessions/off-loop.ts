@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { isLongerThan, type LimitedJsonReading, readLimitedJson } from '../protocol/read-json.ts';
-import { type EnvironmentName, resetDigest } from './journal-digest.ts';
-import { pack, unpack } from './long-json.ts';
+import { type EnvironmentName, pack, resetDigest, unpack } from './journal-entry.ts';
 import type { OffLoopTask, WrittenReset } from './off-loop-thread.ts';
 import { TurnQueue } from './turns.ts';
 

@@ -5,8 +5,7 @@ import type { EnvironmentError } from '../protocol/definition.ts';
 import { openEnvError } from '../protocol/errors.ts';
 import { maskUrls } from '../protocol/mask-urls.ts';
 import { withDefaults } from '../protocol/read-json.ts';
-import { type EnvironmentName, resetDigest, stepDigest } from './journal-digest.ts';
-import { ZSTD_MARK } from './long-json.ts';
+import { type EnvironmentName, resetDigest, stepDigest, ZSTD_MARK } from './journal-entry.ts';
 import {
   chainedJournal,
   ENTRY_BYTES,

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import type { EnvironmentError, ResetOptions } from '../protocol/definition.ts';
 import { openEnvError } from '../protocol/errors.ts';
-import { type EnvironmentName, stepDigest } from './journal-digest.ts';
-import { readEntry } from './long-json.ts';
+import { type EnvironmentName, readEntry, stepDigest } from './journal-entry.ts';
 import { writeReset } from './off-loop.ts';
 
 /** Log of a server. A pino logger is one. */

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EnvironmentError } from '../protocol/definition.ts';
 import { errorCode, openEnvError } from '../protocol/errors.ts';
 import { withDefaults } from '../protocol/read-json.ts';
-import { type EnvironmentName, resetDigest, stepDigest } from './journal-digest.ts';
+import { type EnvironmentName, resetDigest, stepDigest } from './journal-entry.ts';
 import { OffLoop } from './off-loop.ts';
 import {
   chainedJournal,

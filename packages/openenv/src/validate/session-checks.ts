@@ -392,20 +392,17 @@ async function openSessions(subject: Subject): Promise<{ sockets: InspectionSock
     while (sockets.length < subject.options.mostSessions && !isFull) {
       const socket = await subject.connect();
       sockets.push(socket);
-      isFull = await isRefused(socket);
+      isFull = await socket.ask({ type: 'state' }).then(
+        ({ type }) => type === 'error',
+        (error) => {
+          if (socket.isClosed) return true;
+          throw error;
+        },
+      );
     }
   } catch (error) {
     await Promise.all(sockets.map((socket) => socket.close()));
     throw error;
   }
   return { sockets, isFull };
-}
-
-async function isRefused(socket: InspectionSocket): Promise<boolean> {
-  try {
-    return (await socket.ask({ type: 'state' })).type === 'error';
-  } catch (error) {
-    if (socket.isClosed) return true;
-    throw error;
-  }
 }

@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import type { EnvironmentDefinition } from '../protocol/definition.ts';
 
 /** Lists of at least so many numbers are sent to and from a thread as their bytes: each entry by itself takes 50 times as long. */
 const LONG_LIST = 256;
@@ -56,4 +58,26 @@ export function compressed(text: string): string {
 export function readEntry(text: string): unknown {
   if (!text.startsWith(ZSTD_MARK)) return JSON.parse(text);
   return JSON.parse(zstdDecompressSync(Buffer.from(text.slice(ZSTD_MARK.length), 'base64')).toString());
+}
+
+/** The environment that a session is played on. */
+export type EnvironmentName = Pick<EnvironmentDefinition, 'id' | 'version'>;
+
+/** Digest of a journal that begins with this reset. */
+export function resetDigest(
+  sessionId: string,
+  { id, version }: EnvironmentName,
+  episodeId: string,
+  reset: string,
+): string {
+  return digestOf(JSON.stringify([sessionId, id, version, episodeId, reset]));
+}
+
+/** Digest of a journal after one more step. */
+export function stepDigest(before: string, action: string): string {
+  return digestOf(before + action);
+}
+
+function digestOf(text: string): string {
+  return hash('sha256', text, 'base64').slice(0, 8);
 }
