@@ -122,8 +122,17 @@ export class Exchange {
 
   /** Sends a message and waits for the data of its reply. @throws ClientError */
   async request<Data>(type: MessageType, data?: object): Promise<Data> {
-    const reply = await this.#send(JSON.stringify({ type, data }), type);
-    return reply.data as Data;
+    if (this.#lost) throw this.#lost;
+    const late = `No reply to \`${type}\` within ${this.#replyTimeoutMs} ms; the connection was dropped.`;
+    // A late reply must never be taken for that of another request.
+    const timer = setTimeout(() => {
+      this.#lose(new ClientError('TIMEOUT', late));
+      this.#socket.terminate();
+    }, this.#replyTimeoutMs);
+    const reply = { ...Promise.withResolvers<Reply>(), timer };
+    this.#pending.push(reply);
+    this.#socket.send(JSON.stringify({ type, data }));
+    return (await reply.promise).data as Data;
   }
 
   /** Says goodbye and waits for the socket to close. */
@@ -136,31 +145,14 @@ export class Exchange {
     await closed;
   }
 
-  #send(data: string, what: string): Promise<Reply> {
-    if (this.#lost) return Promise.reject(this.#lost);
-    const late = `No reply to \`${what}\` within ${this.#replyTimeoutMs} ms; the connection was dropped.`;
-    // A late reply must never be taken for that of another request.
-    const timer = setTimeout(() => {
-      this.#lose(new ClientError('TIMEOUT', late));
-      this.#socket.terminate();
-    }, this.#replyTimeoutMs);
-    const reply = { ...Promise.withResolvers<Reply>(), timer };
-    this.#pending.push(reply);
-    this.#socket.send(data);
-    return reply.promise;
-  }
-
   #receive(text: string): void {
     const reading = readJson(text);
-    if (reading.ok) {
-      this.#settle(reading.value as Reply);
-    } else {
+    if (!reading.ok) {
       this.#lose(ClientError.lost(`The server sent what is not JSON: ${reading.message}`));
       this.#socket.terminate();
+      return;
     }
-  }
-
-  #settle(reply: Reply): void {
+    const reply = reading.value as Reply;
     const error = reply.type === 'error' ? ClientError.answered(reply.data as ErrorData) : undefined;
     const pending = this.#pending.shift();
     if (pending === undefined) {

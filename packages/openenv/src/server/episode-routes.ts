@@ -12,7 +12,7 @@ import {
 import { actionReader, invalidInput, readAt } from '../protocol/schemas.ts';
 import {
   EPISODE_FORMAT,
-  episodeFile,
+  type EpisodeFile,
   episodeFileSchema,
   gradeRecord,
   MAX_EPISODE_ACTIONS,
@@ -43,6 +43,7 @@ const openRequest = episodeFileSchema
  */
 export function mountEpisodeRoutes(server: OpenEnvServer): void {
   const { definition, sessions } = server;
+  const { id, version } = definition;
   const readAction = actionReader(definition.action);
   const readResetOptions = resetOptionsReader(definition);
 
@@ -59,7 +60,7 @@ export function mountEpisodeRoutes(server: OpenEnvServer): void {
       }
       const kept: EpisodeRecord = { reset: record.reset, actions: [...record.actions] };
       const { digest } = await replayRecord(definition, kept, server.requestSessions.caller(context).name);
-      return episodeFile(definition, kept, digest);
+      return { format: EPISODE_FORMAT, environment: { id, version }, ...kept, digest } satisfies EpisodeFile;
     },
   );
 
@@ -78,12 +79,9 @@ export function mountEpisodeRoutes(server: OpenEnvServer): void {
       }),
     },
     async (context, { body: file }) => {
-      if (file.environment && file.environment.id !== definition.id) {
-        throw httpProblem(
-          409,
-          `The episode was played on \`${file.environment.id}\`; this server has \`${definition.id}\`. Open it on a server of its environment.`,
-          'FOREIGN_EPISODE',
-        );
+      if (file.environment && file.environment.id !== id) {
+        const problem = `The episode was played on \`${file.environment.id}\`; this server has \`${id}\`. Open it on a server of its environment.`;
+        throw httpProblem(409, problem, 'FOREIGN_EPISODE');
       }
       const reset = readAt(['body', 'reset'], () => readResetOptions(file.reset));
       const actions = file.actions.map((action, i) =>
@@ -101,7 +99,7 @@ export function mountEpisodeRoutes(server: OpenEnvServer): void {
         server.requestSessions.remember(context, session);
         return {
           session_id: session.id,
-          environment: { id: definition.id, version: definition.version },
+          environment: { id, version },
           ...{ digest, done, windows },
           verified: file.digest ? file.digest === digest : null,
         };

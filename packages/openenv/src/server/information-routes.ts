@@ -107,8 +107,13 @@ export function mountTaskRoutes(addRoute: AddRoute, { id, splits }: EnvironmentD
     const [operation] = operationId.split('__');
     addRoute(
       { ...described(operationId), parameters, body, answer },
-      (_, { parameters: { env_name }, body }) =>
-        answerOf(splitNamed(splitsOf(env_name, operation), body.split), body),
+      (_, { parameters: { env_name }, body }) => {
+        const offered = splitsOf(env_name, operation);
+        const split = offered.find(({ name }) => name === body.split);
+        if (split) return answerOf(split, body);
+        const known = offered.map(({ name }) => name).join(', ');
+        throw httpProblem(404, `unknown split '${body.split.slice(0, 100)}'; there are ${known}`);
+      },
     );
   }
 
@@ -119,13 +124,6 @@ export function mountTaskRoutes(addRoute: AddRoute, { id, splits }: EnvironmentD
     if (!splits) throw httpProblem(501, `${operation} is not supported for this environment`);
     return splits;
   }
-}
-
-function splitNamed(splits: readonly TaskSplit[], name: string): TaskSplit {
-  const split = splits.find((candidate) => candidate.name === name);
-  if (split) return split;
-  const known = splits.map((candidate) => candidate.name).join(', ');
-  throw httpProblem(404, `unknown split '${name.slice(0, 100)}'; there are ${known}`);
 }
 
 /** Bounds as Python slices take them: negative ones count from the end. */

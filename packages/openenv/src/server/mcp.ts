@@ -31,6 +31,12 @@ function rpcError(rpcCode: JsonRpcErrorCode, message: string): Error {
   return Object.assign(new Error(message), { rpcCode });
 }
 
+/** Who sent a request, and the session of the socket that it came on, if it came on one. */
+interface Sender {
+  readonly caller: Caller;
+  readonly session?: Session;
+}
+
 /**
  * OpenEnv's own JSON-RPC: `tools/list`, `tools/call`, `openenv/session/create` and `openenv/session/close`. Every
  * request gets a response, never an exception.
@@ -38,19 +44,15 @@ function rpcError(rpcCode: JsonRpcErrorCode, message: string): Error {
 export function jsonRpcEndpoint(sessions: SessionRegistry, tools: EnvironmentTools) {
   return { answer, answerBytes };
 
-  /** Answers a request as it was sent. `session` is the session of the socket that it came on, if it came on one. */
-  async function answerBytes(
-    bytes: Uint8Array,
-    session?: Session,
-    caller?: Caller,
-  ): Promise<JsonRpcResponse> {
-    const reading = await readClientJson(bytes, caller?.name);
+  /** Answers a request as it was sent. */
+  async function answerBytes(bytes: Uint8Array, from: Sender): Promise<JsonRpcResponse> {
+    const reading = await readClientJson(bytes, from.caller.name);
     return reading.ok
-      ? answer(reading.value, session, caller)
+      ? answer(reading.value, from)
       : failure(null, parseError, `Parse error: ${reading.message}`);
   }
 
-  async function answer(request: unknown, session?: Session, caller?: Caller): Promise<JsonRpcResponse> {
+  async function answer(request: unknown, from: Sender): Promise<JsonRpcResponse> {
     const flaw = flawOf(request);
     if (flaw !== undefined) return failure(null, invalidRequest, `Invalid request: ${flaw}`);
     const {
@@ -60,7 +62,7 @@ export function jsonRpcEndpoint(sessions: SessionRegistry, tools: EnvironmentToo
     } = request as { method: string; params?: unknown; id?: JsonRpcId };
     try {
       if (!isJsonObject(params)) throw rpcError(invalidParams, 'Params must be an object');
-      return { jsonrpc: '2.0', id, result: await call(method, params, session, caller) };
+      return { jsonrpc: '2.0', id, result: await call(method, params, from) };
     } catch (error) {
       const { jsonRpc, message, details } = errorAnswer(error);
       const { rpcCode = jsonRpc } = error as { rpcCode?: JsonRpcErrorCode };
@@ -68,15 +70,10 @@ export function jsonRpcEndpoint(sessions: SessionRegistry, tools: EnvironmentToo
     }
   }
 
-  async function call(
-    method: string,
-    params: Readonly<Record<string, unknown>>,
-    session?: Session,
-    caller?: Caller,
-  ): Promise<unknown> {
+  async function call(method: string, params: JsonObject, { session, caller }: Sender): Promise<unknown> {
     switch (method) {
       case 'openenv/session/create':
-        return { session_id: (session ?? sessions.open(caller?.name)).id };
+        return { session_id: (session ?? sessions.open(caller.name)).id };
       case 'openenv/session/close':
         return closeSession(params.session_id, session);
       case 'tools/list':
@@ -87,7 +84,7 @@ export function jsonRpcEndpoint(sessions: SessionRegistry, tools: EnvironmentToo
           throw rpcError(invalidParams, "Missing 'name' in params");
         }
         const known = await requireKnown(params.session_id, session);
-        const target = known ?? sessions.open(caller?.name);
+        const target = known ?? sessions.open(caller.name);
         try {
           const tool = tools.get(params.name);
           if (!tool) throw rpcError(internalError, `Unknown tool: '${params.name.slice(0, 100)}'`);
@@ -309,7 +306,7 @@ export function mountMcpRoutes(
     },
     async (context) => {
       if (/\btext\/event-stream\b/i.test(context.req.header('accept') ?? '')) return mcp.post(context);
-      return jsonRpc.answerBytes(await bodyBytes(context), undefined, requestSessions.caller(context));
+      return jsonRpc.answerBytes(await bodyBytes(context), { caller: requestSessions.caller(context) });
     },
   );
   addRoute(

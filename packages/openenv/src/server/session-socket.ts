@@ -66,7 +66,7 @@ export function serveSession(
         return whenDone(session.state(), (state) => `{"type":"state","data":${JSON.stringify(state)}}`);
       case 'mcp':
         return jsonRpc
-          .answer(envelope(message, 'required'), session, caller)
+          .answer(envelope(message, 'required'), { session, caller })
           .then((response) => JSON.stringify({ type: 'mcp', data: response }));
       case 'vector_reset':
         return vector.reset(envelope(message, 'required'));

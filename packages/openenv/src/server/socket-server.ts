@@ -184,7 +184,7 @@ export class SocketServer {
     const { jsonRpc } = this.#parts;
     // All requests of a socket act on one session.
     const answerRpc = async (data: Buffer) =>
-      JSON.stringify(await jsonRpc.answerBytes(data, session, caller));
+      JSON.stringify(await jsonRpc.answerBytes(data, { session, caller }));
     if (path === '/mcp') answerInOrder(socket, answerRpc);
     else serveSession(socket, session, this.#parts, caller, () => this.#leaving.add(socket));
   }

@@ -44,16 +44,8 @@ export const episodeFileSchema = z
 /** An episode as a file: enough to play it again, and the digest that tells whether it came out the same. */
 export type EpisodeFile = ReadonlyDeep<z.infer<typeof episodeFileSchema>> & { readonly digest: string };
 
-/** Result of an episode that was played again. */
-export interface ReplayedEpisode {
-  readonly digest: string;
-  /** Sum of the rewards. */
-  readonly return: number;
-  readonly done: boolean;
-}
-
 /**
- * Plays a record for a client, in turns with other computations. `onResult` sees the answer to the reset as result 0, that to the first action as result 1.
+ * Plays a record for a client, in turns with other computations. `return` is the sum of the rewards. `onResult` sees the answer to the reset as result 0, that to the first action as result 1.
  * @throws EnvironmentError `UNPLAYABLE_EPISODE` naming the action at which it ends, and what the reset throws
  */
 export async function replayEpisode(
@@ -61,7 +53,7 @@ export async function replayEpisode(
   record: EpisodeRecord,
   client?: string,
   onResult?: (result: StepResult, index: number) => void,
-): Promise<ReplayedEpisode> {
+) {
   const digest = createHash('sha256');
   let next = 0;
   let total = 0;
@@ -87,22 +79,13 @@ export async function replayRecord(
   definition: Pick<EnvironmentDefinition, 'create'>,
   record: EpisodeRecord,
   client?: string,
-): Promise<ReplayedEpisode> {
+) {
   const environment = definition.create();
   try {
     return await replayEpisode(environment, record, client);
   } finally {
     await environment.close?.();
   }
-}
-
-/** The file of a record that has been replayed. */
-export function episodeFile(
-  { id, version }: Pick<EnvironmentDefinition, 'id' | 'version'>,
-  { reset, actions }: EpisodeRecord,
-  digest: string,
-): EpisodeFile {
-  return { format: EPISODE_FORMAT, environment: { id, version }, reset, actions, digest };
 }
 
 /**

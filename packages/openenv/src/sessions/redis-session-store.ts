@@ -118,10 +118,7 @@ const REDIS_SCRIPTS = {
     if of ~= '' then resize(of, id, ${ENTRY_BYTES} + #action) end
     return 'saved'`,
   take: `${COMMON}
-    if redis.call('EXISTS', session) == 0 then
-      if redis.call('EXISTS', actions) == 0 then return false end
-      return {}
-    end
+    if redis.call('EXISTS', session) == 0 then return redis.call('EXISTS', actions) == 1 and {} end
     local format = redis.call('HGET', session, 'format')
     if tonumber(format or 2) > ${FORMAT} then return {format} end
     redis.call('HSET', session, 'owner', owner)

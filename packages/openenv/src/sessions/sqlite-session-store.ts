@@ -104,11 +104,8 @@ interface Entry extends Pick<PromiseWithResolvers<void>, 'resolve' | 'reject'> {
  * their last use.
  * @throws EnvironmentError `STORE_ERROR` when the file cannot be used.
  */
-export function openSqliteStore(
-  path: string,
-  options: Partial<SqliteSessionStoreOptions> = {},
-): SessionStore {
-  return new SqliteSessionStore(path, withDefaults(defaultOptions(options.maxBytes), options));
+export function openSqliteStore(path: string, given: Partial<SqliteSessionStoreOptions> = {}): SessionStore {
+  return new SqliteSessionStore(path, withDefaults(defaultOptions(given.maxBytes), given));
 }
 
 type SessionFile = SqliteFile<keyof (typeof SESSION_TABLES)['sql']>;
@@ -119,7 +116,8 @@ function openFile(path: string, { lockTimeoutMs, logger }: SqliteSessionStoreOpt
   // Only a file with marks is known to be ours: another one is never moved.
   const marked = AcknowledgedMarks.sessionsIn(path);
   let damage: string;
-  if (marked > 0 && sizeOf(path) === 0) damage = `is missing or empty, and held up to ${marked} sessions`;
+  const { size = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
+  if (marked > 0 && size === 0) damage = `is missing or empty, and held up to ${marked} sessions`;
   else
     try {
       return open();
@@ -130,13 +128,6 @@ function openFile(path: string, { lockTimeoutMs, logger }: SqliteSessionStoreOpt
   const aside = setAside(path);
   logger.error({ path }, `${path} ${damage}. It is set aside as ${aside}, and a new file is begun`);
   return open();
-}
-
-/** The first format with the tables of the last one. */
-const READABLE_FORMAT = 2;
-
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /**
@@ -156,7 +147,8 @@ export function checkSqliteStore(path: string) {
     for (const { integrity_check: fault } of faults) if (fault !== 'ok') problems.push(`SQLite: ${fault}.`);
     if (format === 0) problems.push(`There are no sessions in it; its marks tell of up to ${marked}.`);
     if (format === 1) problems.push('Its sessions have format 1, which this version reads no more.');
-    if (format < READABLE_FORMAT) return { sessions, problems };
+    // Format 2 is the first with the tables of the last one.
+    if (format < 2) return { sessions, problems };
     const marks = marked > 0 ? new AcknowledgedMarks(`${path}-marks`) : undefined;
     const entriesOf = database.prepare(sql.readEntries);
     type Row = SessionRow & { readonly id: string };

@@ -53,7 +53,7 @@ export const SESSION_CHECKS: Checks = {
     ),
   ),
   observation_schema: async (subject) => {
-    const afterReset = schemaCheck(await subject.resetObservationSchema());
+    const afterReset = schemaCheck(await subject.schema('observation', 'reset_observation'));
     const afterStep = schemaCheck(await subject.schema('observation'));
     return replyFlaw((await subject.play()).observations, ({ observation, reward, done }, index) =>
       (index === 0 ? afterReset : afterStep)({ ...(observation as object), reward, done }),

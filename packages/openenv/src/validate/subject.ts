@@ -103,16 +103,12 @@ export class Subject {
     return Array.isArray(tasks) ? tasks.filter(isJsonObject) : [];
   }
 
-  async schema(name: 'action' | 'observation' | 'state'): Promise<ForeignSchema> {
-    const schema = at((await this.get('schema')).body, name);
-    if (isJsonObject(schema)) return schema;
+  /** @param first of the schemas to look for: the observation after a reset has one of its own on some servers */
+  async schema(name: 'action' | 'observation' | 'state', first: string = name): Promise<ForeignSchema> {
+    const { body } = await this.get('schema');
+    const schema = [at(body, first), at(body, name)].find(isJsonObject);
+    if (schema !== undefined) return schema;
     throw new Error(`GET /schema has no schema of the ${name}`);
-  }
-
-  /** A schema of the observation after a reset, where the server publishes one of its own. */
-  async resetObservationSchema(): Promise<ForeignSchema> {
-    const schema = at((await this.get('schema')).body, 'reset_observation');
-    return isJsonObject(schema) ? schema : this.schema('observation');
   }
 
   async action(): Promise<JsonObject> {
