@@ -191,12 +191,11 @@ export class QueuedJobs implements JobEngine {
     const kept: string[] = [];
     for (const [i, job] of known.entries()) {
       const id = ids[i];
-      if (job === undefined || job === null) missing.push(id);
-      else if (job.finishedOn === undefined || job.finishedOn === null) {
+      if (!job) missing.push(id);
+      else if (!job.finishedOn) {
         if (retryFailed) kept.push(id);
       } else if (!job.failedReason) run.finish(id, job.returnvalue);
       else if (retryFailed) {
-        kept.push(id);
         await job.remove();
         missing.push(id);
       } else this.#failed(run, id, job.failedReason);

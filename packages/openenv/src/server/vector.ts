@@ -285,10 +285,7 @@ function vectorEnvironments(
   function collect(play: (index: number) => Result): VectorStep | Promise<VectorStep> {
     const results: Result[] = [];
     const turn = new Turn(client);
-    while (!isLong && results.length < size) {
-      if (turn.isOver) return collectInTurns(play, results);
-      results.push(play(results.length));
-    }
+    while (!isLong && !turn.isOver && results.length < size) results.push(play(results.length));
     if (results.length < size) return collectInTurns(play, results);
     return results.some((result) => result instanceof Promise)
       ? Promise.all(results).then(gather)

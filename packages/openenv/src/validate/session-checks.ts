@@ -346,8 +346,8 @@ async function wrongAction(subject: Subject): Promise<JsonObject | undefined> {
 
 /** Checks of a full server: its refusal, and its recovery. */
 export const CAPACITY_CHECKS: Checks = {
-  capacity_refusal: whenFull(async (refused) => {
-    const reply = await refused.next();
+  capacity_refusal: whenFull(async (_, subject) => {
+    const reply = await refused(subject, (socket) => socket.next());
     const { code, active_sessions: active, max_sessions: most } = (at(reply, 'data') ?? {}) as JsonObject;
     if (reply.type !== 'error' || code !== 'CAPACITY_REACHED') return `got ${shown(reply)}`;
     if (typeof active !== 'number' || typeof most !== 'number') {
@@ -355,54 +355,46 @@ export const CAPACITY_CHECKS: Checks = {
     }
     return { passed: true, details: `${active} of ${most} sessions` };
   }),
-  capacity_refusal_readable: whenFull(async (refused) => {
-    await Promise.race([refused.closed, sleep(CLOSES_AT_ONCE_MS)]);
-    return refused.isClosed && 'the connection is closed at once: such a client sees nothing but that';
-  }),
-  sessions_released: async (subject) => {
-    const { sockets, isFull } = await openSessions(subject);
+  capacity_refusal_readable: whenFull((_, subject) =>
+    refused(subject, async (socket) => {
+      await Promise.race([socket.closed, sleep(CLOSES_AT_ONCE_MS)]);
+      return socket.isClosed && 'the connection is closed at once: such a client sees nothing but that';
+    }),
+  ),
+  sessions_released: whenFull(async (sockets, subject) => {
     await Promise.all(sockets.map((socket) => socket.vanish()));
-    return isFull ? subject.withSession(async () => null) : notFull(subject);
-  },
+    return subject.withSession(async () => null);
+  }),
 };
 
-/** The run of a check of a socket that a full server has refused and that nothing was sent on. */
-function whenFull(judge: (refused: InspectionSocket) => ReturnType<Run>): Run {
+/** Uses a socket that a full server refuses and that nothing was sent on. */
+async function refused<T>(subject: Subject, use: (socket: InspectionSocket) => Promise<T>): Promise<T> {
+  const socket = await subject.connect();
+  return use(socket).finally(() => socket.close());
+}
+
+/** The run of a check with as many sessions open as the server gives. It does not apply where that are too many to open. */
+function whenFull(judge: (sockets: InspectionSocket[], subject: Subject) => ReturnType<Run>): Run {
   return async (subject) => {
-    const { sockets, isFull } = await openSessions(subject);
+    const { mostSessions } = subject.options;
+    const sockets: InspectionSocket[] = [];
     try {
-      if (!isFull) return notFull(subject);
-      sockets.push(await subject.connect());
-      return await judge(sockets.at(-1)!);
+      for (let isFull = false; !isFull; ) {
+        if (sockets.length >= mostSessions)
+          return notApplicable(`the server has room for ${mostSessions} sessions; --sessions opens more`);
+        const socket = await subject.connect();
+        sockets.push(socket);
+        isFull = await socket.ask({ type: 'state' }).then(
+          ({ type }) => type === 'error',
+          (error) => {
+            if (socket.isClosed) return true;
+            throw error;
+          },
+        );
+      }
+      return await judge(sockets, subject);
     } finally {
       for (const socket of sockets.toReversed()) await socket.close();
     }
   };
-}
-
-function notFull({ options }: Subject) {
-  return notApplicable(`the server has room for ${options.mostSessions} sessions; --sessions opens more`);
-}
-
-/** Opens as many sessions as a server gives, up to a limit. */
-async function openSessions(subject: Subject): Promise<{ sockets: InspectionSocket[]; isFull: boolean }> {
-  const sockets: InspectionSocket[] = [];
-  let isFull = false;
-  try {
-    while (sockets.length < subject.options.mostSessions && !isFull) {
-      const socket = await subject.connect();
-      sockets.push(socket);
-      isFull = await socket.ask({ type: 'state' }).then(
-        ({ type }) => type === 'error',
-        (error) => {
-          if (socket.isClosed) return true;
-          throw error;
-        },
-      );
-    }
-  } catch (error) {
-    await Promise.all(sockets.map((socket) => socket.close()));
-    throw error;
-  }
-  return { sockets, isFull };
 }
