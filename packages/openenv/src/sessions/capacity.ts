@@ -13,26 +13,15 @@ interface CapacityLimits {
 }
 
 /** Slots of a server with the episodes in them, until they are given back. */
-export class Lease {
-  size = 0;
-  slots = 0;
-  readonly #capacity: Capacity;
-
-  constructor(capacity: Capacity) {
-    this.#capacity = capacity;
-  }
-
+export interface Lease {
+  readonly slots: number;
+  readonly size: number;
   /**
    * Counts a new episode in each slot instead of the one before. Episodes in slots that were given back count no more.
    * @throws EnvironmentError `CAPACITY_REACHED`, `EPISODE_TOO_LARGE`
    */
-  admit(options: ResetOptions): void {
-    if (this.slots > 0) this.#capacity.take(this, this.slots, options);
-  }
-
-  release(): void {
-    this.#capacity.set(this, 0, 0);
-  }
+  admit(options: ResetOptions): void;
+  release(): void;
 }
 
 /** The slots of a server and the size of all episodes in memory. Leases hold both, and nothing else does. */
@@ -87,8 +76,12 @@ export class Capacity {
    * @throws EnvironmentError `CAPACITY_REACHED`, `EPISODE_TOO_LARGE`, or what `make` throws
    */
   hold<Made>(slots: number, make: (lease: Lease) => Made, options?: ResetOptions): Made {
-    const lease = new Lease(this);
-    this.take(lease, slots, options);
+    const lease: Lease = {
+      ...{ slots: 0, size: 0 },
+      admit: (next) => lease.slots > 0 && this.#take(lease, lease.slots, next),
+      release: () => this.#set(lease, 0, 0),
+    };
+    this.#take(lease, slots, options);
     const fail = (error: unknown): never => {
       lease.release();
       throw error;
@@ -102,7 +95,7 @@ export class Capacity {
   }
 
   /** Lets a lease have so many slots, with an episode of these options in each. Evicts no session in vain. */
-  take(lease: Lease, slots: number, options?: ResetOptions): void {
+  #take(lease: Lease, slots: number, options?: ResetOptions): void {
     const { maxSessions, maxTotalSize } = this.limits;
     const size = options === undefined ? 0 : slots * this.episodeSize(options);
     if (size > maxTotalSize) {
@@ -132,11 +125,11 @@ export class Capacity {
       });
     }
     for (const session of leaving) this.#evict(session);
-    this.set(lease, slots, size);
+    this.#set(lease, slots, size);
   }
 
   /** What a lease has from now on. */
-  set(lease: Lease, slots: number, size: number): void {
+  #set(lease: Lease, slots: number, size: number): void {
     this.#taken.slots += slots - lease.slots;
     this.#taken.size += size - lease.size;
     Object.assign(lease, { slots, size });
