@@ -1,10 +1,11 @@
 import { on } from 'node:events';
 import { WebSocket } from 'ws';
+import { z } from 'zod';
 import type { Caller, StepResult } from '../protocol/definition.ts';
 import { errorAnswer, errorCode, openEnvError } from '../protocol/errors.ts';
 import type { ErrorData } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject, type LimitedJsonReading } from '../protocol/read-json.ts';
-import { declares, excerpt, invalidInput } from '../protocol/schemas.ts';
+import { declares, excerpt, invalidInput, readInput } from '../protocol/schemas.ts';
 import { readClientJson } from '../sessions/off-loop.ts';
 import type { Session } from '../sessions/session.ts';
 import { whenDone } from '../sessions/turns.ts';
@@ -53,27 +54,30 @@ export function serveSession(
   function answerMessage(message: JsonObject): Reply | Promise<Reply> {
     switch (message.type) {
       case 'step': {
-        const payload = envelope(message, 'required');
+        const payload = readInput(WITH_DATA, message).data;
         if (toolsAsSteps && (payload.type === 'call_tool' || payload.type === 'list_tools')) {
           return toolStep(payload, session, tools, caller);
         }
         return whenDone(session.step(readAction(payload)), observationText);
       }
       case 'reset':
-        return whenDone(session.reset(readResetOptions(envelope(message, 'optional'))), observationText);
+        return whenDone(
+          session.reset(readResetOptions(readInput(WITH_ANY_DATA, message).data)),
+          observationText,
+        );
       case 'state':
-        envelope(message, 'forbidden');
+        readInput(WITHOUT_DATA, message);
         return whenDone(session.state(), (state) => `{"type":"state","data":${JSON.stringify(state)}}`);
       case 'mcp':
         return jsonRpc
-          .answer(envelope(message, 'required'), { session, caller })
+          .answer(readInput(WITH_DATA, message).data, { session, caller })
           .then((response) => JSON.stringify({ type: 'mcp', data: response }));
       case 'vector_reset':
-        return vector.reset(envelope(message, 'required'));
+        return vector.reset(readInput(WITH_DATA, message).data);
       case 'vector_step':
-        return vector.step(envelope(message, 'required'));
+        return vector.step(readInput(WITH_DATA, message).data);
       case 'close':
-        envelope(message, 'forbidden');
+        readInput(WITHOUT_DATA, message);
         onCloseMessage();
         socket.close(1000);
         return null;
@@ -83,21 +87,11 @@ export function serveSession(
   }
 }
 
-function envelope(message: JsonObject, data: 'required' | 'optional' | 'forbidden'): JsonObject {
-  for (const key in message) {
-    if (key !== 'type' && (key !== 'data' || data === 'forbidden')) {
-      throw invalidInput('extra_forbidden', [key], 'Extra inputs are not permitted', message[key]);
-    }
-  }
-  const { data: payload } = message;
-  if (payload === undefined) {
-    if (data !== 'required') return {};
-    throw invalidInput('missing', ['data'], 'Field required', message);
-  }
-  if (!isJsonObject(payload))
-    throw invalidInput('dict_type', ['data'], 'Input should be a valid dictionary', payload);
-  return payload;
-}
+const type = z.string();
+const data = z.record(z.string(), z.unknown());
+const WITH_DATA = z.strictObject({ type, data });
+const WITH_ANY_DATA = z.strictObject({ type, data: data.optional() });
+const WITHOUT_DATA = z.strictObject({ type });
 
 function observationText({ observation, reward, done, metadata }: StepResult): string {
   return `{"type":"observation","data":${JSON.stringify({ observation, reward, done, metadata })}}`;

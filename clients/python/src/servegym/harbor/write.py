@@ -22,74 +22,14 @@ _DATA: dict[str, Any] = json.loads((_HERE / "tasks.json").read_text())
 #: Names of the tasks.
 TASKS: tuple[str, ...] = tuple(_DATA["tasks"])
 
-_DOCKERFILE = """\
-FROM python:3.12-slim
-{install}{closing}WORKDIR /app
-"""
+
+def _template(file: str, /, **values: Any) -> str:
+    """A file of ``templates`` with values in the place of their names."""
+    return (_HERE / "templates" / file).read_text().format(**values)
+
+
 # The package has the solutions: in the agent's container it is left without them.
 _WITHOUT_SOLUTIONS = "RUN python3 -m servegym.harbor.blind && useradd --create-home agent && install -d -o agent /app\n"
-_TEST = """\
-#!/bin/bash
-# Writes the reward, 0 to 1, of the file that the agent has left.
-exec python3 -m servegym.harbor.grade /tests/grade.json /app /logs/verifier
-"""
-_TOML = """\
-schema_version = "1.4"
-artifacts = {artifacts}
-
-[task]
-name = "servegym/{name}"
-version = "{version}"
-description = "{title}"
-authors = [{{ name = "ServeGym" }}]
-keywords = ["llm-serving", "simulation", "{kind}"]
-
-[metadata]
-category = "{kind}"
-
-[agent]
-timeout_sec = 3600.0
-user = "agent"
-
-[environment]
-build_timeout_sec = 900.0
-cpus = 2
-memory_mb = 4096
-storage_mb = 10240
-
-[verifier]
-environment_mode = "separate"
-timeout_sec = 900.0
-
-[verifier.environment]
-network_mode = "no-network"
-cpus = 2
-memory_mb = 4096
-"""
-_POLICY = """
-## Score
-
-Leave the policy in `/app/policy.ts` (TypeScript or JavaScript, without imports but for `definePolicy`) or in `/app/policy.py` (Python), and not in
-both. The reward is its score on hidden traces of the suite `{suite}`: 0 for the default, 1 for the best policy that is known. `servegym policy evaluate policy.ts --suite {suite}` serves given traces
-with it. Here it knows no best policy, so a score of 1 stands for a gain of 0.1 % of the price of all requests.
-"""
-_OPTIONS = """
-## The server
-
-```sh
-servegym {command}
-```
-
-Objectives of a request: {slo}.
-
-## Score
-
-Leave one line of options in `/app/options.txt`, such as `{example}`. These are allowed, with these values:
-
-{options}
-{objective} The reward is 0 for the settings above and 1 for the best that are known.
-The traffic that counts is drawn with another seed.
-"""
 _OBJECTIVES = {
     "good_requests": "What counts is how many requests meet both objectives.",
     "usd_per_hour": "What counts is the price of the GPUs, while at least {share} of the requests meet both objectives. USD an hour: {prices}.",
@@ -144,13 +84,15 @@ def _write_task(task: Path, name: str, spec: dict[str, Any], wheel: Path | None)
         [solution] = (policies() / "examples").glob(f"{spec['suite']}.[tj]s")
     words = (_HERE / "tasks" / f"{name}.md").read_text()
     artifacts = json.dumps([f"/app/{answer}" for answer in answers(spec)])
-    toml = _TOML.format(name=name, version=__version__, kind=kind, title=spec["title"], artifacts=artifacts)
+    about = {"name": name, "version": __version__, "kind": kind, "title": spec["title"], "artifacts": artifacts}
+    without_solutions = _template("Dockerfile", install=install, closing=_WITHOUT_SOLUTIONS)
+    with_tests = _template("Dockerfile", install=install, closing="COPY test.sh grade.json /tests/\n")
     files = {
-        "instruction.md": words + (_POLICY.format(**spec) if kind == "policy" else _settings(spec)),
-        "task.toml": toml,
-        "environment/Dockerfile": _DOCKERFILE.format(install=install, closing=_WITHOUT_SOLUTIONS),
-        "tests/Dockerfile": _DOCKERFILE.format(install=install, closing="COPY test.sh grade.json /tests/\n"),
-        "tests/test.sh": _TEST,
+        "instruction.md": words + (_template("policy.md", **spec) if kind == "policy" else _settings(spec)),
+        "task.toml": _template("task.toml", **about),
+        "environment/Dockerfile": without_solutions,
+        "tests/Dockerfile": with_tests,
+        "tests/test.sh": _template("test.sh"),
         "tests/grade.json": json.dumps(spec, indent=2),
         "solution/solve.sh": f'#!/bin/bash\ncp "$(dirname "$0")/{spec["answer"]}" /app/\n',
         f"solution/{spec['answer']}": f"{spec['best']}\n" if kind == "operations" else solution.read_text(),
@@ -178,7 +120,8 @@ def _settings(spec: dict[str, Any]) -> str:
         for option, allowed in spec["options"].items()
     }
     prices = ", ".join(f"{gpu} {spec['prices'][gpu]}" for gpu in spec["options"].get("--gpu", []))
-    return _OPTIONS.format(
+    return _template(
+        "options.md",
         command=shlex.join(command(spec, spec["start"].split())),
         example=spec["start"] or "--max-num-seqs 64",
         slo=f"TTFT at most {slo['ttft_ms']} ms, TPOT at most {slo['tpot_ms']} ms",
