@@ -144,19 +144,15 @@ export class QueueWorker {
 
   async #fetch(name: string): Promise<void> {
     if (this.#pool.hasShared(name)) return;
-    const fetching =
-      this.#fetching.get(name) ?? this.#download(name).finally(() => this.#fetching.delete(name));
-    this.#fetching.set(name, fetching);
-    await fetching;
-  }
-
-  async #download(name: string): Promise<void> {
-    const bytes = await this.#connection.getBytes(name);
-    if (bytes === null) {
+    const download = async () => {
+      const bytes = await this.#connection.getBytes(name);
+      if (bytes !== null) return this.#pool.setShared(name, bytes);
       const gone = new JobError('QUEUE_JOB', `The bytes \`${name}\` of the job are gone. Submit it again`);
       throw new UnrecoverableError(encodeFailure(failureOf(gone)));
-    }
-    this.#pool.setShared(name, bytes);
+    };
+    const fetching = this.#fetching.get(name) ?? download().finally(() => this.#fetching.delete(name));
+    this.#fetching.set(name, fetching);
+    await fetching;
   }
 
   async #stopCancelled(): Promise<void> {

@@ -183,7 +183,7 @@ export class SeasonLedger {
       this.#secret = season.secret;
       this.#file = file;
     } catch (error) {
-      file?.close();
+      file?.database.close();
       throw storeError(`The season in ${path} cannot be opened: ${reasonOf(error)}.`, error);
     }
   }
@@ -336,7 +336,7 @@ export class SeasonLedger {
   }
 
   close(): void {
-    this.#file.close();
+    this.#file.database.close();
     this.#lock?.close();
   }
 

@@ -14,9 +14,6 @@ import { ClientError, type ConnectOptions, Exchange, openSocket } from './exchan
 
 export { ClientError } from './exchange.ts';
 
-/** Any environment, when the type of its definition is not known. */
-type AnyDefinition = EnvironmentDefinition<JsonObject, JsonObject, JsonObject>;
-
 /** The client of an environment by its definition, or by a registered environment, which makes one. */
 type ClientOf<Given> = Given extends { definition(...options: never): infer Made }
   ? ClientOf<Made>
@@ -29,7 +26,7 @@ type ClientOf<Given> = Given extends { definition(...options: never): infer Made
  * state by an environment's definition, or by an environment of `@servegym/environments`.
  * @throws ClientError, `CAPACITY_REACHED` when the server has no free session
  */
-export async function connect<Given = AnyDefinition>(
+export async function connect<Given = EnvironmentDefinition<JsonObject, JsonObject, JsonObject>>(
   url: string | URL,
   options: ConnectOptions = {},
 ): Promise<ClientOf<Given>> {

@@ -155,8 +155,4 @@ export class SqliteFile<Name extends string> {
       await sleep(LOCK_RETRY_MS);
     }
   }
-
-  close(): void {
-    this.database.close();
-  }
 }

@@ -210,7 +210,7 @@ class SqliteSessionStore implements SessionStore {
       // From here on waiting for a lock must not stop the event loop: transactions are tried again instead.
       file.database.exec('PRAGMA busy_timeout = 0');
     } catch (error) {
-      if (file?.database.isOpen) file.close();
+      if (file?.database.isOpen) file.database.close();
       throw storeError(`Could not open the sessions in ${path}: ${(error as Error).message}`, error);
     }
     this.#upkeepTimer = setInterval(() => this.#startUpkeep(), UPKEEP_INTERVAL_MS).unref();
@@ -269,7 +269,7 @@ class SqliteSessionStore implements SessionStore {
     } catch {
       // Another process may hold the lock. The clock loses a minute.
     }
-    this.#file.close();
+    this.#file.database.close();
     this.#marks.close();
   }
 
