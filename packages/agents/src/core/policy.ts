@@ -115,16 +115,19 @@ export interface WindowedEpisode<Action, Observation> {
   step(action: Action): number;
 }
 
-/** Plays an episode on this thread to its end. */
+/** Plays an episode on this thread to its end. Answers the sum of its rewards. */
 export function playWindows<Action, Observation>(
   episode: WindowedEpisode<Action, Observation>,
   act: (step: PolicyStep<Action, Observation>) => Action,
-): void {
+): number {
   let reward: number | null = null;
+  let total = 0;
   while (!episode.done) {
     const { action: previousAction, window: stepIndex } = episode;
     reward = episode.step(act({ observation: episode.observation(), reward, previousAction, stepIndex }));
+    total += reward;
   }
+  return total;
 }
 
 /** The actions of an episode whose traffic is known in advance, and what they earn. */

@@ -219,9 +219,7 @@ export function ruleReturn(
   rule: ServeRule,
   { seed, requests }: { readonly seed: number; readonly requests: EpisodeRequests },
 ): number {
-  const episode = new ServeEpisode(task, seed, { requests });
-  playWindows(episode, playRule(task, rule));
-  return episode.totals.reward;
+  return playWindows(new ServeEpisode(task, seed, { requests }), playRule(task, rule));
 }
 
 /** Settings of the classic controllers of a task. */

@@ -70,12 +70,10 @@ function plannerReturn(
 ): number {
   const policy = new MpcPolicy(configurations);
   policy.reset({ taskId: task.id, seed });
-  const episode = new ServeEpisode(task, seed, { requests });
-  playWindows(episode, (step) => {
+  return playWindows(new ServeEpisode(task, seed, { requests }), (step) => {
     report(step.stepIndex / (task.windows + 1));
     return policy.act(step);
   });
-  return episode.totals.reward;
 }
 
 /** One seed of a task of `fleet` to be played, and the parameters of the rule. */

@@ -267,9 +267,7 @@ function bestShipped(
     const policy = createServePolicy(name);
     const earned = traffic.map(({ seed, requests }) => {
       policy.reset({ taskId: task.id, seed });
-      const episode = new ServeEpisode(task, seed, { requests });
-      playWindows(episode, (step) => policy.act(step));
-      return episode.totals.reward;
+      return playWindows(new ServeEpisode(task, seed, { requests }), (step) => policy.act(step));
     });
     return { name, return: mean(earned) };
   });

@@ -14,20 +14,7 @@ interface RealRequest {
 }
 
 /** Result of a request. Wall times, ms. */
-export interface RealAnswer {
-  /** `null` when the request completed. */
-  readonly failure: RealFailure | null;
-  /** From the first attempt to the first token; `null` when none came. */
-  readonly ttftMs: number | null;
-  /** From the first token to the last. */
-  readonly decodeMs: number;
-  /** Between the pieces of the stream. */
-  readonly gapsMs: readonly number[];
-  /** As the server counts them; where it does not, prompt tokens are 0 and each piece is a token. */
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  readonly retries: number;
-}
+export type RealAnswer = Readonly<Awaited<ReturnType<RealClient['complete']>>>;
 
 /** Fields that the OpenAI API does not require; requests do without those that a server refuses. */
 const OPTIONAL_FIELDS = ['ignore_eos', 'min_tokens', 'priority', 'stream_options'] as const;
@@ -91,7 +78,7 @@ export class RealClient {
    * Sends a request and reads its stream to the end. A request with fields that the server refuses is sent again
    * without them. Never throws: what goes wrong is in `failure`.
    */
-  async complete(request: RealRequest, model: string, signal: AbortSignal): Promise<RealAnswer> {
+  async complete(request: RealRequest, model: string, signal: AbortSignal) {
     for (;;) {
       const fields = this.#fields(request);
       const answer = await this.#send(fields, request, model, signal);
@@ -127,12 +114,7 @@ export class RealClient {
     return named.length > 0;
   }
 
-  async #send(
-    fields: Record<string, unknown>,
-    { prompt }: RealRequest,
-    model: string,
-    signal: AbortSignal,
-  ): Promise<RealAnswer> {
+  async #send(fields: Record<string, unknown>, { prompt }: RealRequest, model: string, signal: AbortSignal) {
     const { timeoutSeconds } = this.#settings;
     const timeout = AbortSignal.timeout(timeoutSeconds * 1000);
     const attempts = new Attempts();
@@ -174,10 +156,15 @@ export class RealClient {
     else if (timeout.aborted) failure = failed('timeout', `No end of the answer within ${timeoutSeconds} s`);
     const pieces = firstMs === null ? 0 : gapsMs.length + 1;
     return {
+      /** `null` when the request completed. */
       failure,
+      /** From the first attempt to the first token; `null` when none came. */
       ttftMs: firstMs === null ? null : firstMs - startMs,
+      /** From the first token to the last. */
       decodeMs: firstMs === null ? 0 : lastMs - firstMs,
+      /** Between the pieces of the stream. */
       gapsMs,
+      /** As the server counts them; where it does not, prompt tokens are 0 and each piece is a token. */
       promptTokens: usage.prompt_tokens,
       completionTokens: Math.max(usage.completion_tokens, pieces),
       retries: Math.max(0, attempts.count - 1),

@@ -15,7 +15,7 @@ const answer = (ttftMs: number | null, gapsMs: readonly number[]): RealAnswer =>
   failure: null,
   ttftMs,
   decodeMs: 0,
-  gapsMs,
+  gapsMs: [...gapsMs],
   promptTokens: 16,
   completionTokens: gapsMs.length + 1,
   retries: 0,
