@@ -58,7 +58,6 @@ export {
 } from './learning/train-policy.ts';
 export {
   type Algorithm,
-  finalReturn,
   learningTaskOf,
   type MetricsLine,
   type TrainingRun,

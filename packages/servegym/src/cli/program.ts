@@ -38,7 +38,7 @@ const COMMANDS: Readonly<Record<string, Commands>> = {
     profile: [
       'list, make and confirm engine profiles: how long iterations take on a GPU',
       {
-        ...from(() => import('./profile/list.ts'), {
+        ...from(() => import('./profile/profile-report.ts'), {
           list: 'list the engine profiles with their fit errors',
           show: 'print an engine profile in full, with the command that makes it again',
         }),

@@ -23,13 +23,24 @@ import { type Form, printResult, table } from '../output/print-result.ts';
 import { benchForm, profileSheet, staticBatchForm } from './profile-report.ts';
 import { calibrateRunningServer, serverOptions, trustText } from './running-server.ts';
 
-const KINDS = ['server', 'bench', 'static-batch', 'tables', 'estimate'] as const;
-type Kind = (typeof KINDS)[number];
+/** What profiles are made from, with the options that not all of them take. */
+const KINDS = {
+  server: { make: fromServer, takes: ['start', 'source'] },
+  bench: { make: fromBench, takes: ['start', 'engineVersion', 'source'] },
+  'static-batch': { make: fromStaticBatches, takes: ['memoryOverhead', 'source'] },
+  tables: { make: fromTables, takes: ['memoryOverhead', 'source'] },
+  estimate: { make: fromDataSheets, takes: ['engineVersion'] },
+} as const;
+type Kind = keyof typeof KINDS;
 
 const DEFAULT_ENGINE = 'vLLM';
 
 const makeOptions = {
-  kind: { value: '<kind>', choices: KINDS, help: 'what the sources are, where it is not seen' },
+  kind: {
+    value: '<kind>',
+    choices: Object.keys(KINDS) as Kind[],
+    help: 'what the sources are, where it is not seen',
+  },
   gpu: { value: '<name|file.json>', help: 'GPU, as `profile list` names them, or a description of yours' },
   model: {
     value: '<name|file.json>',
@@ -109,8 +120,8 @@ async function making(options: MakeOptions): Promise<Making> {
   return { ...options, model, settings, gpus: tensor * data * pipeline };
 }
 
-/** What the sources are. @throws InputError when they are nothing that is known */
-async function kindOf([first]: readonly string[]): Promise<Kind> {
+/** What the sources are. */
+function kindOf([first]: readonly string[]): Kind {
   if (first === undefined) return 'estimate';
   if (/^https?:\/\//.test(first)) return 'server';
   if (existsSync(first) && statSync(first).isDirectory()) return 'tables';
@@ -118,7 +129,7 @@ async function kindOf([first]: readonly string[]): Promise<Kind> {
 }
 
 async function made(sources: readonly string[], options: Making): Promise<Made> {
-  const { kind = await kindOf(sources) } = options;
+  const { kind = kindOf(sources) } = options;
   const [first] = sources;
   if ((first === undefined) !== (kind === 'estimate'))
     throw new InputError(
@@ -128,59 +139,31 @@ async function made(sources: readonly string[], options: Making): Promise<Made> 
     );
   if (sources.length > 1 && kind !== 'bench')
     throw new InputError(`--kind ${kind}: expected one source, got ${sources.join(', ')}`);
-  refuseIdle(kind, options);
-  switch (kind) {
-    case 'server': {
-      const calibrated = await calibrateRunningServer(first, options);
-      const { calibration, heldOut, findings, trust } = calibrated;
-      const { json, text } = written(calibration, benchForm);
-      return {
-        profile: calibrated.profile,
-        json: {
-          ...(json as object),
-          ...{ relative_spread: calibration.spread, held_out: heldOut, untold_settings: findings, trust },
-        },
-        text: `${text}\n${trustText(calibrated)}`,
-      };
-    }
-    case 'bench':
-      return fromBench(options, sources);
-    case 'static-batch':
-      return fromStaticBatches(options, first);
-    case 'tables':
-      return fromTables(options, first);
-    case 'estimate': {
-      const profile = await estimatedStart(options);
-      return { profile, json: { profile }, text: profileSheet(profile) };
-    }
-  }
+  const { make, takes } = KINDS[kind];
+  for (const key of ['start', 'engineVersion', 'memoryOverhead', 'source'] as const)
+    if (options[key] !== undefined && !(takes as readonly string[]).includes(key))
+      throw new InputError(`${flagOf(key)} cannot be used with sources of the kind ${kind}`);
+  return make(options, sources);
+}
+
+async function fromServer(options: Making, [url]: readonly string[]): Promise<Made> {
+  const calibrated = await calibrateRunningServer(url, options);
+  const { profile, calibration, heldOut, findings, trust } = calibrated;
+  const { json, text } = written(calibration, benchForm);
+  const more = { relative_spread: calibration.spread, held_out: heldOut, untold_settings: findings, trust };
+  return { profile, json: { ...(json as object), ...more }, text: `${text}\n${trustText(calibrated)}` };
+}
+
+async function fromDataSheets(options: Making): Promise<Made> {
+  const profile = await estimatedStart(options);
+  return { profile, json: { profile }, text: profileSheet(profile) };
 }
 
 function written<Calibration extends { readonly profile: EngineProfile }>(
   calibration: Calibration,
-  { json, text }: Form<Calibration>,
+  { json, text }: Required<Form<Calibration>>,
 ): Made {
-  return {
-    profile: calibration.profile,
-    json: json === undefined ? calibration : json(calibration),
-    text: text(calibration),
-  };
-}
-
-/** Options that only some kinds of sources take. */
-const TAKEN: readonly (readonly [keyof Making & string, readonly Kind[]])[] = [
-  ['start', ['bench', 'server']],
-  ['engineVersion', ['bench', 'estimate']],
-  ['memoryOverhead', ['static-batch', 'tables']],
-  ['source', ['server', 'bench', 'static-batch', 'tables']],
-];
-
-/** @throws InputError for an option that changes nothing */
-function refuseIdle(kind: Kind, options: Making): void {
-  for (const [key, kinds] of TAKEN) {
-    if (options[key] === undefined || kinds.includes(kind)) continue;
-    throw new InputError(`${flagOf(key)} cannot be used with sources of the kind ${kind}`);
-  }
+  return { profile: calibration.profile, json: json(calibration), text: text(calibration) };
 }
 
 /** GPU and model that a profile is made for. @throws InputError when one is not named. */
@@ -200,11 +183,7 @@ async function fromBench(options: Making, files: readonly string[]): Promise<Mad
   const texts = await Promise.all(files.map(readInputFile));
   const loads = texts.flatMap((text, i) => parseBenchResult(text, basename(files[i])));
   const calibration = calibrateBench(loads, {
-    start: startProfile,
-    weights,
-    maxNumSeqs,
-    maxNumBatchedTokens,
-    kvBlocks,
+    ...{ start: startProfile, weights, maxNumSeqs, maxNumBatchedTokens, kvBlocks },
     source: options.source ?? files.map((file) => basename(file)).join(', '),
     command: commandLine({ ...options, engine: DEFAULT_ENGINE }, ...files),
   });
@@ -225,7 +204,7 @@ function vllmVersion(text: string): string {
   throw new InvalidArgumentError(`Expected a version of vLLM, such as 0.6 or 0.15.1, got \`${text}\`.`);
 }
 
-async function fromStaticBatches(options: Making, file: string): Promise<Made> {
+async function fromStaticBatches(options: Making, [file]: readonly string[]): Promise<Made> {
   const { gpus: count, engine, memoryOverhead: memoryOverheadGiB, source = basename(file) } = options;
   const named = await hardware(options);
   const rows = parseStaticBatches(await readInputFile(file), file);
@@ -235,7 +214,7 @@ async function fromStaticBatches(options: Making, file: string): Promise<Made> {
 }
 
 /** A profile from published kernel tables. */
-async function fromTables(options: Making, folder: string): Promise<Made> {
+async function fromTables(options: Making, [folder]: readonly string[]): Promise<Made> {
   const { engine, settings, source, memoryOverhead: memoryOverheadGiB } = options;
   const isDefault = engine.toLowerCase() === DEFAULT_ENGINE.toLowerCase();
   const made = await profileFromTables(folder, engine, {

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { profilesOnGpu } from '@servegym/operators';
 import {
   type BenchCalibration,
   coefficientOf,
@@ -18,12 +19,48 @@ import {
   type IterationLaw,
   kvPoolBlocks,
   kvTokens,
+  PROFILE_STATUSES,
   type WeightPrecision,
 } from '@servegym/simulator';
-import { type Form, facts, table } from '../output/print-result.ts';
+import { defineCommand } from '../command-table.ts';
+import { readProfile } from '../files.ts';
+import { type Form, facts, printResult, table } from '../output/print-result.ts';
+
+/** `servegym profile list`: what engines can be simulated, and how well. */
+export const listCommand = () =>
+  defineCommand({
+    options: {
+      gpu: { value: '<text>', help: 'of a GPU, by its name or a part of it, for instance h200' },
+      model: { value: '<text>', help: 'of models with this in their name, for instance qwen' },
+      status: {
+        value: '<status>',
+        choices: PROFILE_STATUSES,
+        help: 'measured on an engine, made from tables of kernel times, or estimated from data sheets',
+      },
+      json: { help: 'print a JSON list of profiles' },
+    },
+    action({ gpu, model, status, json }) {
+      const onGpu = gpu === undefined ? listProfiles() : profilesOnGpu(listProfiles(), gpu);
+      // But for case, spaces and hyphens.
+      const plain = (words = '') => words.toLowerCase().replace(/[\s_-]/g, '');
+      const ofModel = onGpu.filter((profile) => plain(profile.model.name).includes(plain(model)));
+      const shown = ofModel.filter((profile) => status === undefined || profile.status === status);
+      printResult(json, shown, profilesForm);
+    },
+  });
+
+/** `servegym profile show`: a profile in full. */
+export const showCommand = () =>
+  defineCommand({
+    words: { profile: { value: '<name|file.json>', help: 'a shipped profile, or one in a file' } },
+    options: { json: { help: 'print the profile as JSON' } },
+    async action({ profile: name, json }) {
+      printResult(json, await readProfile(name), { text: profileSheet });
+    },
+  });
 
 /** Profiles, a line each. */
-export const profilesForm: Form<readonly EngineProfile[]> = {
+const profilesForm: Form<readonly EngineProfile[]> = {
   text(profiles) {
     if (profiles.length === 0)
       return 'No shipped profile is of these. `servegym profile make` makes one of any GPU and model.';
@@ -52,8 +89,6 @@ export const profilesForm: Form<readonly EngineProfile[]> = {
 };
 
 /** A profile in full. */
-export const profileForm: Form<EngineProfile> = { text: profileSheet };
-
 export function profileSheet(profile: EngineProfile): string {
   const { gpu, model, engine, fit, validity, speculation } = profile;
   const price = listProfiles().includes(profile) ? priceOf(gpu.name) : undefined;
@@ -141,8 +176,8 @@ function estimateCommand({ status, gpu, model, weights }: EngineProfile): string
 const LEAST_DETERMINED = 0.3;
 
 /** A profile from whole batches. */
-export const staticBatchForm: Form<StaticBatchCalibration> = {
-  json({ profile, rows, overflowing, determined }) {
+export const staticBatchForm = {
+  json({ profile, rows, overflowing, determined }: StaticBatchCalibration) {
     const compared = ({ batch, inputTokens, outputTokens, latencyS, predictedS }: ComparedRow) => ({
       ...{ batch, input_tokens: inputTokens, output_tokens: outputTokens },
       ...{ measured_s: latencyS, predicted_s: predictedS },
@@ -159,7 +194,7 @@ export const staticBatchForm: Form<StaticBatchCalibration> = {
       overflowing: overflowing.map(compared),
     };
   },
-  text({ profile, rows, overflowing, determined }) {
+  text({ profile, rows, overflowing, determined }: StaticBatchCalibration) {
     const label = ({ batch, inputTokens, outputTokens }: ComparedRow) =>
       `${batch} x (${inputTokens} + ${outputTokens})`;
     return [

@@ -14,13 +14,14 @@ import {
   type ToldFacts,
   traceProbe,
 } from '@servegym/operators/measure-server';
+import { snakeCase } from '@servegym/operators/report';
 import { estimatedProfile, type MeasuredLoad, measuredLoad } from '@servegym/profiles';
 import { counted, type EngineProfile, scaleRate, takeRequests } from '@servegym/simulator';
 import { deploymentOptions, readDeployment, readLaunchText } from '../arguments/deployment.ts';
 import { above, whole } from '../arguments/options.ts';
 import { openTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
-import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
-import { InputError, untilInterrupted } from '../failure.ts';
+import { defineCommand, flagOf, type OptionTable, type OptionValues } from '../command-table.ts';
+import { InputError, InterruptedError, untilInterrupted } from '../failure.ts';
 import { readGpu, readInputFile, readModel, readProfile, replaceFile, writeOutputFile } from '../files.ts';
 import { printResult, table } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
@@ -39,8 +40,6 @@ export const serverOptions = {
   yes: { help: 'do not ask before loads are sent' },
 } as const satisfies OptionTable;
 
-/** Times for an answer while a profile is made, and while one is confirmed. */
-const TIMEOUT_S = { make: 120, confirm: 300 };
 const BLOCK_TOKENS = 16;
 /** Limits of servers that say nothing, and vLLM's defaults on a GPU of less than 70 GiB. */
 const ASSUMED = { maxModelLen: 4096, maxNumSeqs: 256, maxNumBatchedTokens: 2048 };
@@ -58,60 +57,70 @@ export async function calibrateRunningServer(url: string, options: Making): Prom
     console.error(
       `note: ${loadsFile} has loads of an earlier run; --resume goes on with them, this one begins anew`,
     );
-  const client = new ServerClient({
-    ...options,
-    url,
-    model: options.servedModelName,
-    timeoutS: TIMEOUT_S.make,
-  });
-  const progress = new ProgressDisplay();
   const loads = [...measured];
   const kept = () =>
     loads.length === 0
       ? 'nothing was measured yet'
       : `${counted(loads.length, 'load')} kept in ${loadsFile}: add --resume to go on`;
-  const stop = untilInterrupted(() => `interrupted: ${kept()}`);
+  const message = () => `interrupted: ${kept()}`;
+  const calibrating = withServer(
+    url,
+    { ...options, timeoutS: 120, message },
+    async (client, show, signal) => {
+      const told = await client.connect();
+      const start = await startProfile(options);
+      const facts = completeFacts(told, settings, start);
+      const { minutes, mostTokens } = options;
+      await allow(facts, `loads up to saturation for about ${minutes} minutes: at most`, mostTokens, options);
+      const startedMs = performance.now();
+      const elapsed = () => (performance.now() - startedMs) / 60_000;
+      return calibrateServer({
+        ...{ facts, start, minutes, mostTokens, measured, elapsed, apiServerCount: settings.apiServerCount },
+        isBudgetAssumed: (told.maxNumBatchedTokens ?? settings.maxNumBatchedTokens) === undefined,
+        measure(probe) {
+          const passed = elapsed();
+          show(`${passed.toFixed(1)} of ${minutes} min: ${probe.name}`, Math.min(1, passed / minutes));
+          return client.measure(probe, signal);
+        },
+        onLoad(load) {
+          loads.push(load);
+          // A load takes minutes of a GPU: what is measured outlasts a crash.
+          replaceFile(loadsFile, `${JSON.stringify(loads)}\n`);
+        },
+        source:
+          options.source ??
+          `${facts.engine.name} ${facts.engine.version} that serves ${facts.model}, ${loads.length === 0 ? '' : 'resumed, '}measured over its API`,
+        command: `servegym profile make ${url} --minutes ${minutes} --output ${basename(output)}`,
+      });
+    },
+  );
+  return calibrating.catch((error) => {
+    const isShort = error instanceof TuningError && loads.length > 0;
+    throw isShort ? new TuningError(error.code, `${error.message}. ${kept()}`) : error;
+  });
+}
+
+/**
+ * Measures a running server until Ctrl-C.
+ * @param options.timeoutS time for an answer
+ * @param options.message of the interruption
+ * @throws InterruptedError
+ */
+async function withServer<Result>(
+  url: string,
+  options: Pick<Making, 'apiKey' | 'servedModelName'> & { timeoutS: number; message?: () => string },
+  use: (client: ServerClient, show: ProgressDisplay['show'], signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const client = new ServerClient({ ...options, url, model: options.servedModelName });
+  const progress = new ProgressDisplay();
+  const { signal, close } = untilInterrupted(options.message);
   try {
-    const told = await client.connect();
-    const start = await startProfile(options);
-    const facts = completeFacts(told, settings, start);
-    const { minutes, mostTokens } = options;
-    await allow(facts, `loads up to saturation for about ${minutes} minutes: at most`, mostTokens, options);
-    const startedMs = performance.now();
-    const elapsed = () => (performance.now() - startedMs) / 60_000;
-    return await calibrateServer({
-      facts,
-      isBudgetAssumed: (told.maxNumBatchedTokens ?? settings.maxNumBatchedTokens) === undefined,
-      start,
-      apiServerCount: settings.apiServerCount,
-      minutes: options.minutes,
-      mostTokens: options.mostTokens,
-      measured,
-      measure: (probe) => {
-        const minutes = elapsed();
-        const line = `${minutes.toFixed(1)} of ${options.minutes} min: ${probe.name}`;
-        progress.show(line, Math.min(1, minutes / options.minutes));
-        return client.measure(probe, stop.signal);
-      },
-      elapsed,
-      onLoad(load) {
-        loads.push(load);
-        // A load takes minutes of a GPU: what is measured outlasts a crash.
-        replaceFile(loadsFile, `${JSON.stringify(loads)}\n`);
-      },
-      source:
-        options.source ??
-        `${facts.engine.name} ${facts.engine.version} that serves ${facts.model}, ${loads.length === 0 ? '' : 'resumed, '}measured over its API`,
-      command: `servegym profile make ${url} --minutes ${options.minutes} --output ${basename(output)}`,
-    });
+    return await use(client, progress.show.bind(progress), signal);
   } catch (error) {
-    if (stop.signal.aborted) throw stop.signal.reason;
-    if (error instanceof TuningError && loads.length > 0)
-      throw new TuningError(error.code, `${error.message}. ${kept()}`);
-    throw error;
+    throw signal.aborted ? signal.reason : error;
   } finally {
     progress.end();
-    stop.close();
+    close();
     client.close();
   }
 }
@@ -148,12 +157,6 @@ function comparisonText(loads: readonly LoadComparison[]): string {
   ]).join('\n');
 }
 
-const LIMITS = [
-  ['maxModelLen', '--max-model-len'],
-  ['maxNumSeqs', '--max-num-seqs'],
-  ['maxNumBatchedTokens', '--max-num-batched-tokens'],
-] as const;
-
 /**
  * Facts from the server, options, and, for what neither says, an assumption: vLLM's defaults on the GPU of a profile, where
  * there is one.
@@ -165,14 +168,12 @@ function completeFacts(
 ): ServerFacts {
   const { model, engine = { name: 'unknown', version: 'unknown' }, blockTokens = BLOCK_TOKENS } = told;
   const isVllm = profile !== undefined && engine.name !== 'SGLang';
-  const { maxNumSeqs: sequences, maxNumBatchedTokens: budget } = isVllm ? vllmDefaults(profile) : ASSUMED;
-  const assumed = { ...ASSUMED, maxNumSeqs: sequences, maxNumBatchedTokens: budget };
-  const limits = { ...assumed };
+  const limits = { ...ASSUMED, ...(isVllm && vllmDefaults(profile)) };
   const notes: string[] = [];
-  for (const [name, flag] of LIMITS) {
+  for (const name of ['maxModelLen', 'maxNumSeqs', 'maxNumBatchedTokens'] as const) {
     const known = settings[name] ?? told[name];
-    limits[name] = known ?? assumed[name];
-    if (known === undefined) notes.push(`${flag} ${limits[name]}`);
+    if (known === undefined) notes.push(`${flagOf(name)} ${limits[name]}`);
+    else limits[name] = known;
   }
   const { maxModelLen, maxNumSeqs, maxNumBatchedTokens } = limits;
   const enough = Math.ceil((maxNumSeqs * maxModelLen) / blockTokens);
@@ -186,7 +187,7 @@ function completeFacts(
     console.error(
       `The server does not tell all of that. Taken: ${notes.join(', ')}. Give the flags in --deployment where this is wrong.`,
     );
-  return { ...limits, model, engine, kvBlocks, blockTokens };
+  return { maxModelLen, maxNumSeqs, maxNumBatchedTokens, model, engine, kvBlocks, blockTokens };
 }
 
 /** Asks whether the load may be sent. @throws InputError when it may not. */
@@ -203,18 +204,18 @@ async function allow(
   console.error(
     `It sends ${loads} ${tokens.toLocaleString('en-US')} tokens, prompts and outputs together. ${cost} Others who use ${facts.model} wait longer meanwhile.`,
   );
-  if (yes || (process.stdin.isTTY && /^y(es)?$/i.test(await question('Go on? [y/N] ')))) return;
+  if (yes) return;
+  if (process.stdin.isTTY) {
+    const lines = createInterface({ input: process.stdin, output: process.stderr });
+    const answer = await lines.question('Go on? [y/N] ').finally(() => lines.close());
+    if (/^y(es)?$/i.test(answer.trim())) return;
+  }
   throw new InputError(
     process.stdin.isTTY
       ? 'the load was not allowed, and nothing was sent but one short request'
       : 'there is no terminal to ask on: add --yes to allow the load',
     { code: 'NOT_ALLOWED' },
   );
-}
-
-async function question(text: string): Promise<string> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  return (await lines.question(text).finally(() => lines.close())).trim();
 }
 
 async function startProfile({ start, gpu, model, gpus }: Making): Promise<EngineProfile | undefined> {
@@ -278,53 +279,38 @@ async function confirm({ server: url, traffic, ...options }: Values): Promise<vo
   const { profile } = await readDeployment(options.deployment, { profile: options.profile });
   const opened = traffic && (await openTraffic(traffic, { ...options, quiet: true }));
   const trace = opened && scaleRate(takeRequests(opened.trace, options.requests), options.rateScale);
-  const client = new ServerClient({
-    ...options,
-    url,
-    model: options.servedModelName,
-    timeoutS: TIMEOUT_S.confirm,
-  });
-  const stop = untilInterrupted();
-  const progress = new ProgressDisplay();
   const compared: LoadComparison[] = [];
   const measured: MeasuredLoad[] = [];
-  try {
+  const confirming = withServer(url, { ...options, timeoutS: 300 }, async (client, show, signal) => {
     const facts = completeFacts(await client.connect(), settings, profile);
     const probes =
       trace === undefined
         ? confirmingLoads(profile, facts, 12 * options.minutes)
         : [traceProbe(existsSync(trace.source) ? basename(trace.source) : trace.source, trace)];
     const requests = probes.flatMap((probe) => probe.requests);
-    await allow(
-      facts,
-      `${counted(requests.length, 'request')} in ${counted(probes.length, 'load')}:`,
-      allTokens({ requests }),
-      options,
-    );
+    const loads = `${counted(requests.length, 'request')} in ${counted(probes.length, 'load')}:`;
+    await allow(facts, loads, allTokens({ requests }), options);
     for (const [i, probe] of probes.entries()) {
-      progress.show(`load ${i + 1} of ${probes.length}: ${probe.name}`, i / probes.length);
-      const load = await client.measure(probe, stop.signal);
+      show(`load ${i + 1} of ${probes.length}: ${probe.name}`, i / probes.length);
+      const load = await client.measure(probe, signal);
       measured.push(load);
       compared.push(compareLoad(load, profile, facts));
     }
-  } catch (error) {
-    if (!stop.signal.aborted) throw error;
-    progress.end();
-    if (compared.length > 0 && !options.json) console.log(comparisonText(compared));
-    throw stop.signal.reason;
-  } finally {
-    progress.end();
-    stop.close();
-    client.close();
-  }
+  });
+  await confirming.catch((error) => {
+    const isShown = error instanceof InterruptedError && compared.length > 0 && !options.json;
+    if (isShown) console.log(comparisonText(compared));
+    throw error;
+  });
   if (options.output !== undefined) await writeOutputFile(options.output, requestLines(measured));
   printResult(options.json, { loads: compared }, { text: ({ loads }) => comparisonText(loads) });
 }
 
 /** Measured requests as `diff` and `profile make` read them. */
-function* requestLines(loads: readonly MeasuredLoad[]): Generator<string> {
-  for (const { arrivalMs, inputTokens, outputTokens, ttftMs, e2eMs } of loads.flatMap(
-    (load) => load.requests,
-  ))
-    yield `${JSON.stringify({ arrival_ms: arrivalMs, input_tokens: inputTokens, output_tokens: outputTokens, ttft_ms: ttftMs, e2e_ms: e2eMs })}\n`;
-}
+const requestLines = (loads: readonly MeasuredLoad[]) =>
+  loads.flatMap(({ requests }) =>
+    requests.map(({ arrivalMs, inputTokens, outputTokens, ttftMs, e2eMs }) => {
+      const request = snakeCase({ arrivalMs, inputTokens, outputTokens, ttftMs, e2eMs });
+      return `${JSON.stringify(request)}\n`;
+    }),
+  );

@@ -8,10 +8,9 @@ import {
   splitParts,
   withAdapters,
 } from '@servegym/operators';
-import { snakeCase } from '@servegym/operators/report';
+import { percent, snakeCase } from '@servegym/operators/report';
 import {
   drawPriorities,
-  type EngineProfile,
   kvTokens,
   type Policy,
   type PrefillDecodeSplit,
@@ -39,37 +38,11 @@ import { openTraffic, readingLine, readTraffic, trafficOptions, trafficWord } fr
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError } from '../failure.ts';
 import { writeOutputFile } from '../files.ts';
-import { facts, printResult, table } from '../output/print-result.ts';
+import { type Column, facts, printResult, table } from '../output/print-result.ts';
 import { importPolicy } from '../policy/import-policy.ts';
 
-/** A simulation and what it was made of. */
-interface Simulation {
-  readonly profile: EngineProfile;
-  readonly weights: string;
-  /** Source of the requests. */
-  readonly source: string;
-  readonly summary: SimulationSummary;
-  /** Of each priority class that has completed requests, when they have any. */
-  readonly classes?: readonly ClassSummary[];
-  /** Requests longer than what the profile was measured with. */
-  readonly beyondValidity: number;
-  /** Requests longer than what the engines take. */
-  readonly refused: RefusedRequests;
-  /** What of the traffic is not simulated. */
-  readonly notes: readonly string[];
-  /** Time the simulation took, without reading the trace, s. */
-  readonly wallS: number;
-  /** Whether all requests were there at time zero. */
-  readonly isClosedBatch: boolean;
-}
-
-/** Latencies of a priority class, ms. */
-interface ClassSummary {
-  readonly priority: number;
-  readonly completed: number;
-  readonly ttft: Summary;
-  readonly e2e: Summary;
-}
+type Simulation = ReturnType<typeof simulated>;
+type NamedSummary = readonly [name: string, summary: Summary];
 
 /** The object that `simulate --json` prints. Latencies in ms; `null` where nothing was measured. */
 function simulationJson(simulation: Simulation) {
@@ -102,7 +75,7 @@ function simulationText(simulation: Simulation): string {
   const accepted = acceptance(run);
   const ofPrompts = (tokens: number, what: string) =>
     tokens > 0
-      ? `${((100 * tokens) / (cachedTokens + loadedTokens + prefillTokens)).toFixed(1)} % of the prompt tokens ${what}`
+      ? `${percent(tokens / (cachedTokens + loadedTokens + prefillTokens))} of the prompt tokens ${what}`
       : undefined;
   return [
     `${profile.name}, ${weights} weights, ${source}`,
@@ -118,13 +91,10 @@ function simulationText(simulation: Simulation): string {
       ['KV pool', `${count(run.kvBlocks)} blocks, ${count(poolTokens)} tokens`],
       ['prefix cache', ofPrompts(cachedTokens, 'found')],
       ['host memory', ofPrompts(loadedTokens, 'loaded from it')],
-      [
-        'speculation',
-        accepted === null ? undefined : `${(100 * accepted).toFixed(1)} % of the draft tokens accepted`,
-      ],
+      ['speculation', accepted === null ? undefined : `${percent(accepted)} of the draft tokens accepted`],
     ]),
     '',
-    ...table<readonly [name: string, summary: Summary]>(
+    ...table<NamedSummary>(
       [
         ['TTFT, ms', run.ttft],
         ['TPOT, ms', run.tpot],
@@ -133,10 +103,9 @@ function simulationText(simulation: Simulation): string {
       ],
       [
         ['', ([name]) => name],
-        ['mean', ([, { mean }]) => milliseconds(mean)],
-        ['p50', ([, { p50 }]) => milliseconds(p50)],
-        ['p90', ([, { p90 }]) => milliseconds(p90)],
-        ['p99', ([, { p99 }]) => milliseconds(p99)],
+        ...(['mean', 'p50', 'p90', 'p99'] as const).map(
+          (key): Column<NamedSummary> => [key, ([, summary]) => milliseconds(summary[key])],
+        ),
       ],
     ),
     ...notes(simulation),
@@ -159,39 +128,21 @@ function notes({ profile, weights, summary: run, refused, beyondValidity: beyond
   return lines.length === 0 ? [] : ['', ...lines.map((line) => `note: ${line}`)];
 }
 
-function throughput(run: SimulationSummary): number {
-  return run.simulatedMs === 0 ? 0 : (1000 * run.counters.outputTokens) / run.simulatedMs;
-}
-
-function acceptance({ counters }: SimulationSummary): number | null {
-  return counters.draftTokens === 0 ? null : counters.acceptedTokens / counters.draftTokens;
-}
-
-function milliseconds(ms: number): string {
-  if (Number.isNaN(ms)) return '-';
-  return ms < 100 ? ms.toFixed(2) : count(Math.round(ms));
-}
-
-function seconds(s: number): string {
-  return s < 1 ? `${(1000 * s).toFixed(1)} ms` : `${s.toFixed(s < 100 ? 2 : 1)} s`;
-}
-
-function count(value: number): string {
-  return value.toLocaleString('en-US');
-}
+const throughput = ({ simulatedMs, counters }: SimulationSummary) =>
+  simulatedMs === 0 ? 0 : (1000 * counters.outputTokens) / simulatedMs;
+const acceptance = ({ counters: { draftTokens, acceptedTokens } }: SimulationSummary) =>
+  draftTokens === 0 ? null : acceptedTokens / draftTokens;
+const count = (value: number) => value.toLocaleString('en-US');
+const milliseconds = (ms: number) =>
+  Number.isNaN(ms) ? '-' : ms < 100 ? ms.toFixed(2) : count(Math.round(ms));
+const seconds = (s: number) => (s < 1 ? `${(1000 * s).toFixed(1)} ms` : `${s.toFixed(s < 100 ? 2 : 1)} s`);
 
 /** Requests as a file of the kind that its name ends in: `.jsonl`, or CSV with a header otherwise. */
-function requestFile(file: string, rows: Iterable<RequestRow>): Iterable<string> {
-  return file.endsWith('.jsonl') ? jsonLines(rows) : csvLines(rows);
-}
-
-function* jsonLines(rows: Iterable<RequestRow>): Generator<string, void, void> {
-  for (const row of rows) yield `${JSON.stringify(row)}\n`;
-}
-
-function* csvLines(rows: Iterable<RequestRow>): Generator<string, void, void> {
-  yield `${REQUEST_COLUMNS.join(',')}\n`;
-  for (const row of rows) yield `${REQUEST_COLUMNS.map((column) => row[column] ?? '').join(',')}\n`;
+function* requestLines(file: string, rows: Iterable<RequestRow>): Generator<string> {
+  const isJson = file.endsWith('.jsonl');
+  if (!isJson) yield `${REQUEST_COLUMNS.join(',')}\n`;
+  for (const row of rows)
+    yield `${isJson ? JSON.stringify(row) : REQUEST_COLUMNS.map((column) => row[column] ?? '').join(',')}\n`;
 }
 
 const options = {
@@ -244,10 +195,15 @@ export const simulateCommand = () =>
 async function simulate(given: Values): Promise<void> {
   const functions = given.policy === undefined ? undefined : await importPolicy(given.policy);
   const values = { ...given, functions };
+  const { traffic, priorityShares, requestsFile } = values;
   const deployment = withBandwidth(await readDeployment(values.deployment, values), values);
-  const simulation = await (needsWholeTrace(values)
-    ? simulateWhole(deployment, values)
-    : simulateAsRead(deployment, values));
+  // What takes more of the traffic than each request of a file once, in order, takes it as a whole.
+  const isRead =
+    traffic.kind === 'file' && traffic.adapters === undefined && traffic.concurrency === undefined;
+  const simulation =
+    isRead && priorityShares === undefined && requestsFile === undefined
+      ? await simulateAsRead(traffic.file, deployment, values)
+      : await simulateWhole(deployment, values);
   for (const flag of [...deployment.notSimulated, ...simulation.notes])
     console.error(`not simulated: ${flag}`);
   printResult(values.json, simulation, { json: simulationJson, text: simulationText });
@@ -272,18 +228,8 @@ function engineOptions(deployment: Deployment, values: Values): SimulationOption
   const { replicas = engines, router = deployment.router ?? 'round_robin' } = values;
   const split = values.split ?? (settings.split === false ? undefined : ofEngines(settings.split, replicas));
   return {
-    ...servingConfig(deployment),
-    ...{
-      profile,
-      maxNumBatchedTokens,
-      kvBlocks,
-      acceptance,
-      prefixCaching,
-      router,
-      seed,
-      policy,
-      metricsIntervalMs,
-    },
+    ...{ ...servingConfig(deployment), profile, maxNumBatchedTokens, kvBlocks, acceptance, prefixCaching },
+    ...{ router, seed, policy, metricsIntervalMs },
     ...(clientTimeout !== undefined && { clientTimeoutMs: 1000 * clientTimeout }),
     ...(split === undefined ? { replicas } : { split }),
   };
@@ -296,102 +242,119 @@ function ofEngines(ratio: Parameters<typeof splitParts>[0], engines: number) {
   return { prefill: prefill * groups, decode: decode * groups };
 }
 
-/** Whether something is asked for that takes more of the traffic than each request of a file once, in order. */
-function needsWholeTrace({ traffic, ...values }: Values): boolean {
-  const { priorityShares, requestsFile } = values;
-  const asked = [priorityShares, requestsFile].some((each) => each !== undefined);
-  const isDrawn = traffic.kind !== 'file' || traffic.adapters !== undefined;
-  return isDrawn || traffic.concurrency !== undefined || asked;
+/** The requests of a traffic that the engines take, counted over the pieces in which they are read. */
+class Intake {
+  /** Requests that were read. */
+  read = 0;
+  /** Requests longer than what the profile was measured with. */
+  beyondValidity = 0;
+  /** Requests longer than what the engines take. */
+  refused: RefusedRequests;
+  /** What of the traffic is not simulated. */
+  readonly notes = new Set<string>();
+  readonly deployment: Deployment;
+  readonly #rateScale: number;
+  #left: number;
+
+  constructor(deployment: Deployment, { requests = Number.POSITIVE_INFINITY, rateScale }: SimulateOptions) {
+    this.deployment = deployment;
+    this.#left = requests;
+    this.#rateScale = rateScale;
+    this.refused = { requests: 0, longest: 0, limit: longestRequest(deployment) };
+  }
+
+  /** Those of a piece: all that are wanted, the places of the ones that are taken among them, and these; `null` for none. */
+  take(piece: Trace) {
+    const { deployment, refused } = this;
+    const whole = scaleRate(withAdapters(piece, deployment), this.#rateScale);
+    this.read += whole.arrivalMs.length;
+    if (this.#left === 0) return null;
+    const wanted = this.#left < whole.arrivalMs.length ? takeRequests(whole, this.#left) : whole;
+    this.#left -= wanted.arrivalMs.length;
+    const { picked, refused: more } = requestsWithin(wanted, refused.limit);
+    const longest = Math.max(refused.longest, more.longest);
+    this.refused = { ...refused, requests: refused.requests + more.requests, longest };
+    const taken = more.requests === 0 ? wanted : pickRequests(wanted, picked);
+    this.beyondValidity += requestsBeyond(deployment.profile, taken);
+    for (const note of adapterNotes(taken, deployment)) this.notes.add(note);
+    return { wanted, picked, taken };
+  }
+}
+
+/** A simulation and what it was made of. */
+function simulated(
+  { deployment: { profile, settings }, beyondValidity, refused, notes }: Intake,
+  made: {
+    /** Source of the requests. */
+    readonly source: string;
+    readonly summary: SimulationSummary;
+    /** Time the simulation took, without reading the trace, ms. */
+    readonly wallMs: number;
+    /** Of each priority class that has completed requests, when they have any. */
+    readonly classes?: ReturnType<typeof classSummaries> | undefined;
+    /** Whether all requests were there at time zero. */
+    readonly isClosedBatch?: boolean;
+  },
+) {
+  const { weights } = settings;
+  return { ...made, profile, weights, beyondValidity, refused, notes, wallS: made.wallMs / 1000 };
 }
 
 /** Serves the requests of a file as they are read: what is in memory are the latencies, not the trace. */
-async function simulateAsRead(deployment: Deployment, values: Values): Promise<Simulation> {
-  const { traffic, rateScale, requests: most = Number.POSITIVE_INFINITY, json } = values;
-  const { profile, settings } = deployment;
-  const { file } = traffic as Extract<Values['traffic'], { kind: 'file' }>;
+async function simulateAsRead(file: string, deployment: Deployment, values: Values): Promise<Simulation> {
   const simulation = new TraceSimulation(engineOptions(deployment, values));
-  const limit = longestRequest(deployment);
-  let beyondValidity = 0;
-  let refused = { requests: 0, longest: 0, limit };
-  let read = 0;
-  let served = 0;
+  const intake = new Intake(deployment, values);
   let wallMs = 0;
-  const notes = new Set<string>();
-  const serve = (whole: Trace) => {
-    const requests = withAdapters(whole, deployment);
-    read += requests.arrivalMs.length;
-    const left = most - served;
-    if (left === 0) return;
-    const taken = scaleRate(
-      left < requests.arrivalMs.length ? takeRequests(requests, left) : requests,
-      rateScale,
-    );
-    served += taken.arrivalMs.length;
-    const { picked, refused: more } = requestsWithin(taken, limit);
-    const longest = Math.max(refused.longest, more.longest);
-    refused = { requests: refused.requests + more.requests, longest, limit };
-    const taking = more.requests === 0 ? taken : pickRequests(taken, picked);
-    beyondValidity += requestsBeyond(profile, taking);
-    for (const note of adapterNotes(taking, deployment)) notes.add(note);
+  const timed = <Result>(work: () => Result): Result => {
     const start = performance.now();
-    if (picked.length > 0) simulation.take(taking);
+    const result = work();
     wallMs += performance.now() - start;
+    return result;
+  };
+  const serve = (piece: Trace) => {
+    const { taken } = intake.take(piece) ?? {};
+    if (taken !== undefined && taken.arrivalMs.length > 0) timed(() => simulation.take(taken));
   };
   const { trace: rest, reading } = await readTraffic(file, { onRequests: serve });
   serve(rest);
-  if (!json) console.error(readingLine(file, reading, read));
-  const start = performance.now();
-  const summary = simulation.finish();
-  wallMs += performance.now() - start;
-  return {
-    ...{ profile, weights: settings.weights, source: rest.source, summary, beyondValidity, refused },
-    notes: [...notes],
-    ...{ wallS: wallMs / 1000, isClosedBatch: false },
-  };
+  if (!values.json) console.error(readingLine(file, reading, intake.read));
+  const summary = timed(() => simulation.finish());
+  return simulated(intake, { source: rest.source, summary, wallMs });
 }
 
 /** Serves traffic that is in memory as a whole, and writes the files that are asked for. */
 async function simulateWhole(deployment: Deployment, values: Values): Promise<Simulation> {
-  const { requests, priorityShares, seed } = values;
+  const { priorityShares, seed, requestsFile } = values;
   const opened = await openTraffic(values.traffic, { ...values, quiet: values.json });
-  const scaled = scaleRate(withAdapters(opened.trace, deployment), values.rateScale);
-  const whole = requests === undefined ? scaled : takeRequests(scaled, requests);
+  const intake = new Intake(deployment, values);
+  const { wanted, picked, taken: trace } = intake.take(opened.trace)!;
   const classes =
     priorityShares === undefined
       ? opened.priorities
-      : drawPriorities(whole.arrivalMs.length, priorityShares, seed);
-  const { picked, refused } = requestsWithin(whole, longestRequest(deployment));
-  const trace = refused.requests === 0 ? whole : pickRequests(whole, picked);
+      : drawPriorities(wanted.arrivalMs.length, priorityShares, seed);
   const priorities = classes && Uint8Array.from(picked, (i) => classes[i]);
   const start = performance.now();
   const run = simulateTrace(trace, {
     ...engineOptions(deployment, values),
     ...{ priorities, concurrency: opened.concurrency },
   });
-  const wallS = (performance.now() - start) / 1000;
-  if (values.requestsFile !== undefined) {
-    const rows = requestRows(trace, run, priorities);
-    await writeOutputFile(values.requestsFile, requestFile(values.requestsFile, rows));
-  }
-  const { profile, settings } = deployment;
-  return {
-    ...{ profile, weights: settings.weights, source: trace.source, summary: summarizeRun(run), wallS },
-    ...(priorities !== undefined && { classes: classSummaries(run, priorities) }),
-    ...{ beyondValidity: requestsBeyond(profile, trace), refused, notes: adapterNotes(trace, deployment) },
-    isClosedBatch: opened.isBatch,
-  };
+  const wallMs = performance.now() - start;
+  if (requestsFile !== undefined)
+    await writeOutputFile(requestsFile, requestLines(requestsFile, requestRows(trace, run, priorities)));
+  return simulated(intake, {
+    ...{ source: trace.source, summary: summarizeRun(run), wallMs, isClosedBatch: opened.isBatch },
+    classes: priorities && classSummaries(run, priorities),
+  });
 }
 
 /** Requests that are longer than what the profile was measured with. */
 function requestsBeyond({ validity }: Deployment['profile'], { inputTokens, outputTokens }: Trace): number {
   const [, longest] = validity.contextTokens;
-  let beyond = 0;
-  for (let i = 0; i < inputTokens.length; i += 1) if (inputTokens[i] + outputTokens[i] > longest) beyond += 1;
-  return beyond;
+  return inputTokens.reduce((sum, input, i) => sum + Number(input + outputTokens[i] > longest), 0);
 }
 
-/** Latencies of each priority class that has completed requests. */
-function classSummaries(run: SimulationRun, priorities: Uint8Array): ClassSummary[] {
+/** Latencies of each priority class that has completed requests, ms. */
+function classSummaries(run: SimulationRun, priorities: Uint8Array) {
   const of = (priority: number, values: Float64Array) =>
     values.filter((_, i) => priorities[run.ids[i]] === priority);
   return [...new Set(priorities)]

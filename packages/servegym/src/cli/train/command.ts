@@ -96,42 +96,32 @@ async function train(options: TrainOptions): Promise<void> {
 /** The run that the options ask for. @throws InputError for options that do not go together */
 async function readRun(options: TrainOptions): Promise<TrainingRun> {
   const { env: environment, algo: algorithm, seed, table, servers } = options;
-  const {
-    algorithms,
-    environment: entry,
-    ppoSteps = STEPS,
-    learnsVariants,
-    learnsAny = [],
-  } = agentsOf(environment);
+  const { algorithms, environment: entry, learnsVariants, learnsAny = [], ...known } = agentsOf(environment);
+  const { ppoSteps = STEPS } = known;
   const { steps = algorithm === 'ppo' ? ppoSteps : STEPS } = options;
   const task = await readTask(options);
   const scenario = servers === undefined ? await readScenario(entry, options, [task]) : {};
   const hasScenario = Object.keys(scenario).length > 0;
   const isVariantLearned = algorithm === 'ppo' && learnsVariants;
-  if (algorithm !== 'ppo' && hasScenario) {
+  if (algorithm !== 'ppo' && hasScenario)
     throw new InputError(`expected --algo ppo, the one that learns on traffic of your own, got ${algorithm}`);
-  }
-  if (servers && !learnsAny.includes(algorithm)) {
-    const known = LEARNABLE.flatMap((id) =>
-      (agentsOf(id).learnsAny ?? []).map((algo) => `--env ${id} --algo ${algo}`),
-    );
+  const choices = LEARNABLE.flatMap((id) =>
+    (agentsOf(id).learnsAny ?? []).map((algo) => `--env ${id} --algo ${algo}`),
+  );
+  if (servers && !learnsAny.includes(algorithm))
     throw new InputError(
-      `expected ${known.join(' or ')} beside --servers any, got --env ${environment} --algo ${algorithm}`,
+      `expected ${choices.join(' or ')} beside --servers any, got --env ${environment} --algo ${algorithm}`,
     );
-  }
-  if (algorithm === 'rollout' && servers === undefined) {
+  if (algorithm === 'rollout' && servers === undefined)
     throw new InputError('expected --servers any beside --algo rollout, which learns on no single task');
-  }
-  if (!algorithms.includes(algorithm)) {
-    const known = algorithms.join(', ');
-    throw new InputError(`expected --algo ${known}, the one that learns ${environment}, got ${algorithm}`);
-  }
-  if (hasScenario && !isVariantLearned) {
+  if (!algorithms.includes(algorithm))
+    throw new InputError(
+      `expected --algo ${algorithms.join(', ')}, the one that learns ${environment}, got ${algorithm}`,
+    );
+  if (hasScenario && !isVariantLearned)
     throw new InputError(`expected --env ${DEFAULT_ENV} beside traffic of your own, got ${environment}`);
-  }
-  if (table !== undefined && !entry.takes.includes('table')) {
+  if (table !== undefined && !entry.takes.includes('table'))
     throw new InputError(`expected --env inferencegym beside --table, got ${environment}`);
-  }
   const run = {
     ...{ environment, task, algorithm, steps, seed },
     ...(hasScenario && { scenario }),
@@ -167,18 +157,13 @@ async function trainAlone(
   if (signal.aborted) process.exitCode = signal.reason.exitCode;
   const wall_s = (performance.now() - started) / 1000;
   const { environment, task, algorithm, seed } = run;
-  const steps_per_s = trained.steps / wall_s;
-  const report = { environment, task, algorithm, seed, wall_s, steps_per_s, ...trained };
-  printResult(json, report, {
-    text({ steps, files }) {
-      const own = asked === undefined || asked === task ? '' : ` --task ${asked}`;
-      const env = environment === DEFAULT_ENV ? '' : ` --env ${environment}`;
-      return [
-        `Played ${counted(steps, 'window')} in ${wall_s.toFixed(1)} s.`,
-        `Evaluate the policy: servegym evaluate ${files.policy}${env}${own}`,
-      ].join('\n');
-    },
-  });
+  const { steps, files } = trained;
+  const report = { environment, task, algorithm, seed, wall_s, steps_per_s: steps / wall_s, ...trained };
+  const own = asked === undefined || asked === task ? '' : ` --task ${asked}`;
+  const env = environment === DEFAULT_ENV ? '' : ` --env ${environment}`;
+  const played = `Played ${counted(steps, 'window')} in ${wall_s.toFixed(1)} s.`;
+  const next = `Evaluate the policy: servegym evaluate ${files.policy}${env}${own}`;
+  printResult(json, report, { text: () => `${played}\n${next}` });
 }
 
 /** A training for each seed, as jobs. */

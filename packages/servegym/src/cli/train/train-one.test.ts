@@ -66,7 +66,7 @@ describe('TrainingLog', () => {
   function log(updates: readonly number[]): void {
     const part = new TrainingLog(folder);
     for (const steps of updates) part.append({ steps, mean_return: -steps } as never);
-    part.finish('a run');
+    part.finish(run, { steps: 0, finalReturn: null, policy: new Uint8Array() });
   }
   const stepsKept = () =>
     readFileSync(join(folder, 'metrics.jsonl'), 'utf8')

@@ -2,7 +2,6 @@ import { appendFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type Algorithm,
-  finalReturn,
   type MetricsLine,
   type PpoUpdate,
   trainSeeds as submitSeeds,
@@ -60,34 +59,27 @@ export function metricChart(metrics: readonly MetricsLine[], name: string): Char
   };
 }
 
+/** Outcome of a training. */
+export type TrainingReport = Awaited<ReturnType<typeof trainOne>>;
+
 /** Trains a policy. Shows the progress, and writes metrics and the policy into a folder that exists. */
 export async function trainOne(
   run: TrainingRun,
   folder: string,
   { threads, signal }: { readonly threads: number; readonly signal: AbortSignal },
 ) {
-  let log: TrainingLog | undefined;
+  const log = new TrainingLog(folder);
   const started = performance.now();
   const display = new ProgressDisplay();
-  const keepAndShow = (progress: TrainingProgress) => {
+  const onProgress = (progress: TrainingProgress) => {
     const wallSeconds = (performance.now() - started) / 1000;
-    if ('metrics' in progress) {
-      log ??= new TrainingLog(folder);
-      log.append(timedLine(progress.metrics, wallSeconds));
-    }
+    if ('metrics' in progress) log.append(timedLine(progress.metrics, wallSeconds));
     const line = progressLine(run, progress, wallSeconds);
     if (progress.kind === 'update') display.show(line, Math.min(1, progress.update.steps / run.steps));
     else console.error(line);
   };
   try {
-    const trained = await trainPolicy(run, { threads, signal, onProgress: keepAndShow });
-    return {
-      /** Windows played. */
-      steps: trained.steps,
-      /** Mean return of an episode, as training last saw it; `null` when no episode ended. */
-      final_return: log === undefined ? trained.finalReturn : finalReturn(log.lines),
-      files: written(run, folder, trained, log),
-    };
+    return log.finish(run, await trainPolicy(run, { threads, signal, onProgress }));
   } finally {
     display.end();
   }
@@ -112,32 +104,15 @@ export async function trainSeeds(
   const reports = new Map<number, SeedReport>();
   await submitSeeds(jobs, run, seeds, {
     onProgress,
-    onTrained: (seed, trained) =>
-      reports.set(seed, writeSeed({ ...run, seed }, trained, join(folder, `seed-${seed}`))),
+    onTrained(seed, trained) {
+      const own = join(folder, `seed-${seed}`);
+      mkdirSync(own, { recursive: true });
+      const log = new TrainingLog(own);
+      for (const line of trained.metrics) log.append(line);
+      reports.set(seed, { seed, ...log.finish({ ...run, seed }, trained) });
+    },
   });
   return seeds.map((seed) => reports.get(seed)!);
-}
-
-function writeSeed(run: TrainingRun, trained: TrainedRun, folder: string) {
-  mkdirSync(folder, { recursive: true });
-  const { steps, finalReturn, metrics } = trained;
-  const log = metrics.length > 0 ? new TrainingLog(folder) : undefined;
-  for (const line of metrics) log?.append(line);
-  return { seed: run.seed, steps, final_return: finalReturn, files: written(run, folder, trained, log) };
-}
-
-/** Draws the learning curve and writes the policy, which comes last: where it is, everything is. Answers the paths. */
-function written(
-  run: TrainingRun,
-  folder: string,
-  { policy }: TrainedRun,
-  log: TrainingLog | undefined,
-): Readonly<Record<string, string>> & { readonly policy: string } {
-  const isNetwork = run.algorithm === 'ppo' || run.algorithm === 'rollout';
-  const path = join(folder, `policy.${isNetwork ? 'safetensors' : 'json'}`);
-  const drawn = log?.finish(learningCurveTitle(run));
-  replaceFile(path, policy);
-  return { policy: path, ...drawn };
 }
 
 /** A line of `metrics.jsonl` with the time that it took since the start. */
@@ -164,18 +139,15 @@ export function progressLine(run: TrainingRun, progress: TrainingProgress, wallS
 }
 
 /** Share done, speed, how the policy does and how it changes, time left. */
-function updateLine(
-  plannedSteps: number,
-  { steps, meanReturn, approxKl, explainedVariance, entropy }: PpoUpdate,
-  wallSeconds: number,
-): string {
+function updateLine(planned: number, update: PpoUpdate, wallSeconds: number): string {
+  const { steps, meanReturn, approxKl, explainedVariance, entropy } = update;
   const speed = steps / wallSeconds;
-  const left = Math.max(0, plannedSteps - steps) / speed;
+  const left = Math.max(0, planned - steps) / speed;
   return [
-    `${Math.min(100, Math.floor((100 * steps) / plannedSteps))} %`.padStart(5),
+    `${Math.min(100, Math.floor((100 * steps) / planned))} %`.padStart(5),
     `${steps.toLocaleString('en-US')} steps`,
     `${Math.round(speed).toLocaleString('en-US')}/s`,
-    `return ${meanReturn === null ? '-' : meanReturn.toFixed(1)}`,
+    `return ${meanReturn?.toFixed(1) ?? '-'}`,
     `KL ${approxKl.toFixed(4)}`,
     `EV ${explainedVariance.toFixed(2)}`,
     `entropy ${entropy.toFixed(2)}`,
@@ -184,11 +156,8 @@ function updateLine(
 }
 
 /** A training for each of several seeds, done. */
-interface SeedsRun extends Pick<TrainingRun, 'environment' | 'task' | 'algorithm'> {
-  readonly folder: string;
-  readonly wallS: number;
-  readonly reports: readonly SeedReport[];
-}
+type SeedsRun = Pick<TrainingRun, 'environment' | 'task' | 'algorithm'> &
+  Readonly<{ folder: string; wallS: number; reports: readonly SeedReport[] }>;
 
 /** The return of each seed as training last saw it, and what they have in common. */
 export const seedsForm: Form<SeedsRun> = {
@@ -197,7 +166,7 @@ export const seedsForm: Form<SeedsRun> = {
     ...{ final_return: spread(reports), runs: reports },
   }),
   text({ folder, wallS, reports }) {
-    const shown = (value: number | null) => (value === null ? '-' : value.toFixed(1));
+    const shown = (value: number | null) => value?.toFixed(1) ?? '-';
     const { mean: average, standard_deviation } = spread(reports);
     const windows = reports.reduce((sum, { steps }) => sum + steps, 0);
     return [
@@ -221,46 +190,6 @@ function spread(reports: readonly SeedReport[]) {
   };
 }
 
-/** Outcome of a training. */
-export type TrainingReport = Awaited<ReturnType<typeof trainOne>>;
-
-/** Records a training: JSON lines as it goes, the learning curve at the end. */
-export class TrainingLog {
-  readonly lines: MetricsLine[] = [];
-  readonly #folder: string;
-  readonly #metrics: string;
-
-  constructor(folder: string) {
-    this.#folder = folder;
-    this.#metrics = join(folder, 'metrics.jsonl');
-    replaceFile(this.#metrics, '');
-  }
-
-  append(line: MetricsLine): void {
-    this.lines.push(line);
-    appendFileSync(this.#metrics, `${JSON.stringify(line)}\n`);
-  }
-
-  /**
-   * Draws the curve. Answers where everything stands. Nothing is drawn where the console is not built.
-   */
-  finish(title: string): Readonly<Record<string, string>> {
-    const files = { metrics: this.#metrics };
-    if (!canWriteReports()) {
-      console.error('note: no learning curve, because the console is not built');
-      return files;
-    }
-    const svg = chartSvg(metricChart(this.lines, 'mean_return'), title);
-    const report = { title, lead: '', sections: metricSections(this.lines) };
-    const drawn = (ending: string, content: string) => {
-      const path = join(this.#folder, `learning-curve.${ending}`);
-      replaceFile(path, content);
-      return path;
-    };
-    return { ...files, curve: drawn('svg', svg), page: drawn('html', reportPage(report)) };
-  }
-}
-
 const TITLES: Readonly<Record<Algorithm, string>> = {
   ppo: 'PPO',
   rollout: 'Rollouts',
@@ -268,7 +197,49 @@ const TITLES: Readonly<Record<Algorithm, string>> = {
   static: 'Search of a constant',
 };
 
-/** Title of the learning curve of a run. */
-function learningCurveTitle({ algorithm, task, seed }: TrainingRun): string {
-  return `${TITLES[algorithm]} on ${task}, seed ${seed}`;
+/** Records a training in a folder: JSON lines as it goes, the learning curve and the policy at the end. */
+export class TrainingLog {
+  readonly #lines: MetricsLine[] = [];
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  append(line: MetricsLine): void {
+    if (this.#lines.length === 0) this.#write('metrics.jsonl', '');
+    this.#lines.push(line);
+    appendFileSync(join(this.#folder, 'metrics.jsonl'), `${JSON.stringify(line)}\n`);
+  }
+
+  /** Windows played, mean return as training last saw it, and where everything stands. The policy comes last: where it is, everything is. */
+  finish(
+    { algorithm, task, seed }: TrainingRun,
+    { steps, finalReturn, policy }: Omit<TrainedRun, 'metrics'>,
+  ) {
+    const drawn = this.#lines.length > 0 && this.#draw(`${TITLES[algorithm]} on ${task}, seed ${seed}`);
+    const isNetwork = algorithm === 'ppo' || algorithm === 'rollout';
+    const file = this.#write(`policy.${isNetwork ? 'safetensors' : 'json'}`, policy);
+    const files: Readonly<Record<string, string>> & { readonly policy: string } = { policy: file, ...drawn };
+    return { steps, final_return: finalReturn, files };
+  }
+
+  /** Draws the curve, unless the console is not built. */
+  #draw(title: string): Readonly<Record<string, string>> {
+    const files = { metrics: join(this.#folder, 'metrics.jsonl') };
+    if (!canWriteReports()) {
+      console.error('note: no learning curve, because the console is not built');
+      return files;
+    }
+    const svg = chartSvg(metricChart(this.#lines, 'mean_return'), title);
+    const page = reportPage({ title, lead: '', sections: metricSections(this.#lines) });
+    const curve = this.#write('learning-curve.svg', svg);
+    return { ...files, curve, page: this.#write('learning-curve.html', page) };
+  }
+
+  #write(name: string, content: string | Uint8Array): string {
+    const path = join(this.#folder, name);
+    replaceFile(path, content);
+    return path;
+  }
 }
