@@ -4,15 +4,14 @@ import { availableParallelism } from 'node:os';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AGENT_JOB_KINDS } from '@servegym/agents';
-import { loadOptional } from '@servegym/environments';
 import { type JobEngine, type JobKinds, LocalJobs } from '@servegym/jobs';
 import { TUNE_JOB_KINDS } from '@servegym/operators';
 import packageJson from '../../package.json' with { type: 'json' };
 import { stopOnSignals } from '../server/listening.ts';
-import { redisConnection } from '../server/session-storage.ts';
+import { loadPackages, redisConnection } from '../server/session-storage.ts';
 import { wholeNumber } from './arguments/options.ts';
 import { defineCommand, type OptionValues } from './command-table.ts';
-import { InputError, untilInterrupted } from './failure.ts';
+import { untilInterrupted } from './failure.ts';
 
 /** The kinds of jobs that commands submit, and the module that does each. */
 export const JOB_KINDS: JobKinds = { ...AGENT_JOB_KINDS, ...TUNE_JOB_KINDS };
@@ -70,48 +69,41 @@ export async function openJobs({ threads, queue }: JobOptions): Promise<JobEngin
  * @throws {InputError} when its packages are not installed.
  */
 export function importQueue(): Promise<typeof import('@servegym/jobs/queue')> {
-  return loadOptional(
-    () => import('@servegym/jobs/queue'),
-    'Queues need',
-    ['bullmq', 'ioredis'],
-    (message, options) => new InputError(message, { ...options, code: 'PACKAGE_MISSING' }),
-  );
+  return loadPackages(() => import('@servegym/jobs/queue'), 'Queues need', ['bullmq', 'ioredis']);
 }
 
 /** The same engine, whose jobs stop, here and at the queue, at Ctrl-C or SIGTERM; a second signal ends the process at once. */
 export function stoppable(engine: JobEngine, message?: string): JobEngine {
   const { signal, close } = untilInterrupted(message === undefined ? undefined : () => message);
+  return stoppedBy(engine, signal, close);
+}
+
+/** The same engine, whose jobs stop when a signal aborts. */
+export function stoppedBy(engine: JobEngine, stop: AbortSignal, onClose = () => {}): JobEngine {
   return {
     width: engine.width,
     share: (bytes) => engine.share(bytes),
-    run: (jobs, options) =>
-      engine.run(jobs, {
-        ...options,
-        signal: AbortSignal.any([signal, ...(options?.signal ? [options.signal] : [])]),
-      }),
+    run: (jobs, { signal = stop, ...options } = {}) =>
+      engine.run(jobs, { ...options, signal: AbortSignal.any([stop, signal]) }),
     async close() {
-      close();
+      onClose();
       await engine.close();
     },
   };
 }
 
 /** Packages beside this one on which the results of jobs depend. */
-const PACKAGES = [
-  '@servegym/simulator',
-  '@servegym/profiles',
-  '@servegym/environments',
-  '@servegym/agents',
-  '@servegym/jobs',
-  '@servegym/operators',
-];
+const PACKAGES = ['simulator', 'profiles', 'environments', 'agents', 'jobs', 'operators'];
 
 /**
  * The version of everything that jobs run: that of the package, and a hash of the sources, so that two checkouts
  * between releases differ too.
  */
 export function codeVersion(): string {
-  const folders = [join(import.meta.dirname, '..'), ...PACKAGES.map(sourceFolder)];
+  const folders = [
+    join(import.meta.dirname, '..'),
+    ...PACKAGES.map((name) => sourceFolder(`@servegym/${name}`)),
+  ];
   return `${packageJson.version}-${sourceHash(folders).slice(0, 8)}`;
 }
 
@@ -128,9 +120,7 @@ export function sourceHash(folders: readonly string[]): string {
       .filter((path) => !/\.(test|fixture)\.ts$/.test(path))
       .map((path) => path.split(sep).join('/'))
       .sort();
-    for (const file of files) {
-      hash.update(`${index} ${file}\0`).update(readFileSync(join(folder, file)));
-    }
+    for (const file of files) hash.update(`${index} ${file}\0`).update(readFileSync(join(folder, file)));
   }
   return hash.digest('hex');
 }
@@ -139,11 +129,7 @@ export function sourceHash(folders: readonly string[]): string {
 export const workerCommand = () =>
   defineCommand({
     options: {
-      queue: {
-        value: '<url>',
-        help: 'redis://host:6379, or redis+sentinel://host:26379/name',
-        required: true,
-      },
+      queue: { ...queue, required: true, help: 'redis://host:6379, or redis+sentinel://host:26379/name' },
       threads,
       quiet: { help: 'say nothing of single jobs' },
       json: { help: 'say it in JSON lines' },
@@ -172,11 +158,8 @@ finishes the jobs that run and ends; a second one ends at once. A worker takes j
         onNotice: (notice) => console.error(`note: ${notice}`),
       });
       const { address } = worker;
-      say(
-        'ready',
-        { queue: address, version, threads },
-        `waiting for jobs at ${address}, ${threads} at once, version ${version}`,
-      );
+      const line = `waiting for jobs at ${address}, ${threads} at once, version ${version}`;
+      say('ready', { queue: address, version, threads }, line);
       await stopOnSignals(
         { heldSessions: () => 0, drain: () => worker.close(false), close: () => worker.close(true) },
         { graceMs: 0, say: console.log },

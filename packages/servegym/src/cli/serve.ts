@@ -194,10 +194,8 @@ async function serve(options: OptionValues<typeof serveOptions>): Promise<Verdic
     outside: { tokens: limits['call-tokens'], ...(limits.calls !== undefined && { calls: limits.calls }) },
     idleTimeoutMs: typeof sessionTimeout === 'number' ? sessionTimeout * 1000 : null,
     guard: {
-      tokens: token,
-      origins: options.cors.flat(),
+      ...{ tokens: token, origins: options.cors.flat(), rateLimit: options.rateLimit },
       allowedHosts: withBoundName(options.allowedHosts.flat(), host),
-      rateLimit: options.rateLimit,
     },
     trustedProxies: options.trustProxy,
     logger: serverLog({ format: options.log, level: options.logLevel }),
@@ -209,29 +207,25 @@ async function serve(options: OptionValues<typeof serveOptions>): Promise<Verdic
   if (server.realMode) {
     const { baseUrl, maxRequestsPerStep } = server.realMode;
     console.log(`Real mode: each step sends up to ${counted(maxRequestsPerStep, 'request')} to ${baseUrl}`);
-    if (token.length === 0 && limits.calls === undefined) {
+    if (token.length === 0 && limits.calls === undefined)
       console.error(
         'warning: no request is sent, because the server asks for no token: set SERVEGYM_TOKEN, or --limit calls=10000 (requests an hour of each client)',
       );
-    }
   }
-  if (server.hasConsole && !consoleIsBuilt()) {
+  if (server.hasConsole && !consoleIsBuilt())
     console.error('warning: the console is not built; build it with `npm run build -w packages/console`');
-  }
   await stopOnSignals(server, { graceMs: options.drainTimeout * 1000, say: console.log });
 }
 
 function check(store: string): Verdict {
-  if (store === IN_MEMORY || isRedisAddress(store)) {
+  if (store === IN_MEMORY || isRedisAddress(store))
     throw new InputError(`Expected --check-store with a SQLite file as --store, got \`${store}\``);
-  }
   try {
     const { sessions, problems } = checkSqliteStore(store);
     for (const problem of problems) console.error(problem);
-    console.log(
-      `${store}: ${counted(sessions, 'session')}, ${problems.length === 0 ? 'all right' : 'not all right'}`,
-    );
-    return problems.length === 0 ? 'yes' : 'no';
+    const isSound = problems.length === 0;
+    console.log(`${store}: ${counted(sessions, 'session')}, ${isSound ? 'all right' : 'not all right'}`);
+    return isSound ? 'yes' : 'no';
   } catch (error) {
     throw storeFailure(error);
   }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import {
   type AsyncPolicy,
@@ -17,6 +18,7 @@ import {
   LocalJobs,
 } from '@servegym/jobs';
 import { type Caller, EnvironmentError } from '@servegym/openenv';
+import { stoppedBy } from '../cli/jobs.ts';
 import type { PolicyCatalogue } from './open-environment.ts';
 import type { ChosenAction, ServedEnvironment, ServedWork } from './served-job.ts';
 
@@ -91,7 +93,10 @@ export class BackgroundWork {
       await Promise.race([place.promise, aborted(signal)]);
       const [result] = await this.jobs.run([job], { signal });
       return result!;
-    }).finally(() => this.#leave(place));
+    }).finally(() => {
+      this.#places.delete(place);
+      this.#startNext();
+    });
   }
 
   /**
@@ -111,17 +116,12 @@ export class BackgroundWork {
         ...{ kinds, heapMb, attempts: 1, niceness: NICENESS },
         threads: Math.max(1, threads - 1),
       });
-      return this.#limited(LENT_TIMES * seconds, caller, (signal) =>
-        use({
-          width: jobs.width,
-          run: (list, options) => jobs.run(list, { ...options, signal }),
-          share: (bytes) => jobs.share(bytes),
-          close: () => jobs.close(),
-        }),
-      ).finally(async () => {
-        this.#isLent = false;
-        await jobs.close();
-      });
+      return this.#limited(LENT_TIMES * seconds, caller, (signal) => use(stoppedBy(jobs, signal))).finally(
+        async () => {
+          this.#isLent = false;
+          await jobs.close();
+        },
+      );
     };
   }
 
@@ -142,21 +142,15 @@ export class BackgroundWork {
 
   #enter(client: string): Place {
     const ofClient = [...this.#places].filter((place) => place.client === client).length;
-    if (ofClient >= MOST_OF_CLIENT || this.#places.size >= MOST_OF_ALL) {
+    if (ofClient >= MOST_OF_CLIENT || this.#places.size >= MOST_OF_ALL)
       throw new EnvironmentError(
         'WORK_QUEUE_FULL',
         `Expected at most ${MOST_OF_CLIENT} long requests of a client and ${MOST_OF_ALL} in all, got one more. Wait for an answer, then try again.`,
       );
-    }
     const place: Place = { ...Promise.withResolvers<void>(), client, isRunning: false };
     this.#places.add(place);
     this.#startNext();
     return place;
-  }
-
-  #leave(place: Place): void {
-    this.#places.delete(place);
-    this.#startNext();
   }
 
   /** Gives free threads to the clients with the fewest running jobs, in the order of their arrival. */
@@ -209,12 +203,9 @@ export class BackgroundWork {
 }
 
 /** Rejects when a signal aborts. */
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const abort = () => reject(signal.reason);
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
-  });
+async function aborted(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, 'abort');
+  throw signal.reason;
 }
 
 /** The long work of one environment of a server, done on worker threads. Its results are those of this process. */

@@ -1,33 +1,18 @@
 import { agentsOf, LlmClient, LlmPolicy, llmSettings } from '@servegym/agents';
 import type { EnvironmentId, RegisteredEnvironment } from '@servegym/environments';
-import {
-  type Caller,
-  describedBy,
-  type EnvironmentDefinition,
-  httpProblem,
-  jsonValue,
-  type OpenEnvServer,
-  toJsonSchema,
-} from '@servegym/openenv';
+import { type Caller, httpProblem, type OpenEnvServer, toJsonSchema } from '@servegym/openenv';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import type { BackgroundEnvironment } from './background-work.ts';
-import { asProblem, LLM } from './open-environment.ts';
+import { asAnswers, LLM } from './open-environment.ts';
 import type { OutsideCalls } from './outside-calls.ts';
-import ROUTES from './routes.json' with { type: 'json' };
+import { described, jsonObject, unknownName } from './routes.ts';
 import { playBaseline } from './served-job.ts';
-
-const described = describedBy(ROUTES);
 
 /** Seed of the baselines' episodes. */
 const BASELINE_SEED = 0;
 /** A language model is asked before every so many windows: whoever asks for the baseline waits for all answers. */
 const DECIDE_EVERY = 6;
-
-/** True for an environment with `/baseline`. */
-export function hasBaselines({ id }: Pick<RegisteredEnvironment, 'id'>): boolean {
-  return agentsOf(id as EnvironmentId).baselines.length > 0;
-}
 
 /** Query parameters are texts. */
 const flag = z.preprocess(
@@ -52,8 +37,8 @@ const baselineRequest = z
       .meta({ description: 'Play a language model instead. POST only. Needs OPENAI_API_KEY' }),
   })
   .meta({ title: 'BaselineRequest', examples: [{}, { task_id: 1 }] });
+type BaselineRequest = z.infer<typeof baselineRequest>;
 
-const jsonObject = jsonValue<object>({ type: 'object' });
 const result = z.object({
   task_id: z.union([z.string(), z.number()]),
   name: z.string(),
@@ -67,8 +52,6 @@ const result = z.object({
   expected_range: z.array(z.number()).optional(),
 });
 type BaselineResult = z.infer<typeof result>;
-/** A graded episode, as a job plays it. */
-type PlayedBaseline = Omit<BaselineResult, 'task_id' | 'name' | 'difficulty' | 'expected_range'>;
 
 const baselineAnswer = z
   .looseObject({
@@ -123,36 +106,29 @@ export function mountBaselineRoutes(
     (context, { body }) => answer(context, body),
   );
 
-  async function answer(
-    context: Context,
-    { task_id, agent: asked, seed: given, use_openai }: z.infer<typeof baselineRequest>,
-  ) {
-    const played = tasksNamed(tasks, task_id);
-    const seed = given ?? BASELINE_SEED;
+  async function answer(context: Context, { agent: named, use_openai, ...given }: BaselineRequest) {
+    const asked = given.task_id ?? null;
+    const isPlayed = ({ id, slug }: Task) => asked === null || String(id) === String(asked) || slug === asked;
+    const played = tasks.filter(isPlayed);
+    const ids = tasks.map(({ id }) => id);
+    if (asked !== null && played.length === 0) throw unknownName('task', asked, ids);
+    const seed = given.seed ?? BASELINE_SEED;
     const caller = server.requestSessions.caller(context);
-    const agent = use_openai ? LLM : (asked ?? agents[0]);
-    if (!use_openai && !agents.includes(agent)) {
-      throw httpProblem(
-        404,
-        `Unknown agent: ${agent.slice(0, 100)}. There are ${agents.join(', ')}.`,
-        'UNKNOWN_AGENT',
-      );
-    }
+    const agent = use_openai ? LLM : (named ?? agents[0]);
+    if (!use_openai && !agents.includes(agent)) throw unknownName('agent', agent, agents);
     const { results, usage } = use_openai
       ? await playModelAlone(played, seed, caller)
       : { results: await playAgent(agent, played, seed, caller) };
     const { id, version } = definition;
+    const mode = use_openai ? ('openai' as const) : ('deterministic' as const);
     return {
-      environment: id,
-      version,
-      agent,
-      mode: use_openai ? ('openai' as const) : ('deterministic' as const),
-      agents,
-      seed,
-      tasks: results,
+      ...{ environment: id, version, agent, mode, agents, seed, tasks: results },
       scores: Object.fromEntries(results.map((each) => [each.task_id, each.score])),
       mean_score: results.reduce((sum, { score }) => sum + score, 0) / results.length,
-      ...numberedTasks(results),
+      // The keys of InferenceGym's baseline agent.
+      ...Object.fromEntries(
+        results.flatMap((each) => (typeof each.task_id === 'number' ? [[`task${each.task_id}`, each]] : [])),
+      ),
       usage,
     };
   }
@@ -167,7 +143,7 @@ export function mountBaselineRoutes(
         const work = { kind: 'play-baseline', agent, taskId: task.id, seed } as const;
         const result = await background.run({ task_id: task.id }, work, caller);
         const range = agent === agents[0] && isStandard && ranges[task.id];
-        found = resultOf(task, result as PlayedBaseline);
+        found = resultOf(task, result as Awaited<ReturnType<typeof playBaseline>>);
         if (range) found = { ...found, expected_range: [...range] };
         if (isStandard) known.set(key, found);
       }
@@ -176,67 +152,35 @@ export function mountBaselineRoutes(
     return results;
   }
 
+  /** Plays the model that the server's variables name. */
   async function playModelAlone(played: readonly Task[], seed: number, caller: Caller) {
     if (isModelPlaying)
       throw httpProblem(409, 'The model is playing a baseline already. Ask again later.', 'MODEL_BUSY');
     isModelPlaying = true;
-    try {
-      return await playModel(definition, entry, played, seed, caller, outside);
-    } catch (error) {
-      throw asProblem(error);
-    } finally {
+    return asAnswers(async () => {
+      const settings = llmSettings(process.env);
+      const client = new LlmClient(settings);
+      const answerer = outside.answererOf(client, () => caller.name);
+      const results: BaselineResult[] = [];
+      const answers: object[] = [];
+      for (const task of played) {
+        const policy = new LlmPolicy(definition, answerer, { decideEvery: DECIDE_EVERY });
+        const initialAction = entry.initialAction({ task_id: task.id, seed });
+        const episode = { taskId: task.id, seed, initialAction };
+        results.push(resultOf(task, await playBaseline(definition, policy, episode, caller)));
+        answers.push(policy.answers);
+      }
+      const { model } = settings;
+      return { results, usage: { model, ...client.usage, cost_usd: client.costUsd, answers } };
+    }).finally(() => {
       isModelPlaying = false;
-    }
+    });
   }
 }
 
-type Definition = EnvironmentDefinition<unknown, object, object>;
-type Task = NonNullable<Definition['tasks']>[number];
+type Task = NonNullable<OpenEnvServer['definition']['tasks']>[number];
 
-/** The task of this id or slug, or all. @throws HttpProblem */
-function tasksNamed(tasks: readonly Task[], asked: string | number | null | undefined): readonly Task[] {
-  if (asked === undefined || asked === null) return tasks;
-  const task = tasks.find(({ id, slug }) => String(id) === String(asked) || slug === asked);
-  if (task) return [task];
-  throw httpProblem(
-    404,
-    `Unknown task: ${String(asked).slice(0, 100)}. There are ${tasks.map(({ id }) => id).join(', ')}.`,
-    'UNKNOWN_TASK',
-  );
-}
-
-/** Plays the model that the server's variables name. */
-async function playModel(
-  definition: Definition,
-  { initialAction }: RegisteredEnvironment,
-  played: readonly Task[],
-  seed: number,
-  caller: Caller,
-  outside: OutsideCalls,
-) {
-  const settings = llmSettings(process.env);
-  const client = new LlmClient(settings);
-  const results: BaselineResult[] = [];
-  const answers: object[] = [];
-  for (const task of played) {
-    const policy = new LlmPolicy(
-      definition,
-      outside.answererOf(client, () => caller.name),
-      { decideEvery: DECIDE_EVERY },
-    );
-    const episode = { taskId: task.id, seed, initialAction: initialAction({ task_id: task.id, seed }) };
-    results.push(resultOf(task, await playBaseline(definition, policy, episode, caller)));
-    answers.push(policy.answers);
-  }
-  return { results, usage: { model: settings.model, ...client.usage, cost_usd: client.costUsd, answers } };
-}
-
-function resultOf({ id, name, difficulty }: Task, played: PlayedBaseline): BaselineResult {
-  return { task_id: id, name, difficulty, ...played };
-}
-
-/** Results of tasks with numbers as `task1`, `task2`, ...: the keys of InferenceGym's baseline agent. */
-function numberedTasks(results: readonly BaselineResult[]): Readonly<Record<string, BaselineResult>> {
-  const numbered = results.filter(({ task_id }) => typeof task_id === 'number');
-  return Object.fromEntries(numbered.map((result) => [`task${result.task_id}`, result]));
-}
+const resultOf = (
+  { id, name, difficulty }: Task,
+  played: Awaited<ReturnType<typeof playBaseline>>,
+): BaselineResult => ({ task_id: id, name, difficulty, ...played });

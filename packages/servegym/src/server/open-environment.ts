@@ -48,16 +48,13 @@ export interface OpenedEnvironment {
  */
 export async function openEnvironment(
   name: string,
-  {
-    tableFile,
-    outside,
-    ...given
-  }: Omit<DefinitionOptions, 'table'> & {
+  options: Omit<DefinitionOptions, 'table'> & {
     readonly tableFile?: string | undefined;
     /** Counts the questions to a language model. Without it, none is among the policies. */
     readonly outside?: OutsideCalls;
   } = {},
 ): Promise<OpenedEnvironment> {
+  const { tableFile, outside, ...given } = options;
   const entry = findEnvironment(name);
   if (entry === undefined) {
     const definition = await loadEnvironment(name);
@@ -69,11 +66,10 @@ export async function openEnvironment(
 }
 
 async function loadEnvironment(path: string): Promise<OpenedEnvironment['definition']> {
-  if (!existsSync(path)) {
+  if (!existsSync(path))
     throw new InputError(
       `Expected the environment to be one of ${ENVIRONMENT_IDS.join(', ')}, or a module that exports one; there is no file \`${path}\`.`,
     );
-  }
   const definitions = Object.values(await importInputFile(path)).filter(isDefinition);
   if (definitions.length === 1) return definitions[0];
   throw new InputError(
@@ -85,12 +81,8 @@ async function loadEnvironment(path: string): Promise<OpenedEnvironment['definit
 function isDefinition(value: unknown): value is EnvironmentDefinition {
   if (typeof value !== 'object' || value === null) return false;
   const { id, version, create, action } = value as Partial<EnvironmentDefinition>;
-  return (
-    typeof id === 'string' &&
-    typeof version === 'string' &&
-    typeof create === 'function' &&
-    action !== undefined
-  );
+  const isNamed = typeof id === 'string' && typeof version === 'string';
+  return isNamed && typeof create === 'function' && action !== undefined;
 }
 
 /** A policy that plays sessions; one on worker threads asks whose they are. */
@@ -134,18 +126,18 @@ export function policiesOf(
     },
     create(name) {
       if (name !== LLM || !outside || !hasLlmSettings(process.env)) return create(name);
-      const model = new LlmClient(llmSettings(process.env));
       let client = '';
-      const policy = new LlmPolicy(
-        entry.definition(),
-        outside.answererOf(model, () => client),
-      );
-      const act = (step: PolicyStep<unknown, unknown>, caller?: Caller) => {
-        client = caller?.name ?? '';
-        return policy.act(step as never);
+      const model = outside.answererOf(new LlmClient(llmSettings(process.env)), () => client);
+      const policy = new LlmPolicy(entry.definition(), model);
+      return {
+        name,
+        reset: (episode) => policy.reset(episode),
+        watch: policy.watch.bind(policy) as ServedPolicy['watch'],
+        act(step, caller) {
+          client = caller?.name ?? '';
+          return policy.act(step as never);
+        },
       };
-      const watch = policy.watch.bind(policy) as ServedPolicy['watch'];
-      return { name, reset: (episode) => policy.reset(episode), watch, act };
     },
   };
 }
@@ -174,8 +166,12 @@ export function schemaPolicies(definition: Pick<EnvironmentDefinition, 'action'>
   };
 }
 
-/** What is wrong with a model, as an answer of the server. */
-export function asProblem(error: unknown): unknown {
-  if (!(error instanceof EnvironmentError && error.code.startsWith('LLM_'))) return error;
-  return httpProblem(error.code === 'LLM_SETTINGS' ? 501 : 502, `${error.message}.`, error.code);
+/** Does work that may ask a model; what is wrong with it becomes an answer of the server. */
+export async function asAnswers<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof EnvironmentError && error.code.startsWith('LLM_'))) throw error;
+    throw httpProblem(error.code === 'LLM_SETTINGS' ? 501 : 502, `${error.message}.`, error.code);
+  }
 }

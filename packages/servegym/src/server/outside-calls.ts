@@ -7,9 +7,9 @@ import {
   type StepResult,
 } from '@servegym/openenv';
 
-/** Requests to language models and real servers that a client may cause in an hour. */
+/** Requests to language models and real servers, as a client may cause them in an hour, or has. */
 export interface CallLimits {
-  /** 0: nobody is asked. */
+  /** As a limit 0: nobody is asked. */
   readonly calls: number;
   /** Prompt and completion tokens. */
   readonly tokens: number;
@@ -25,12 +25,6 @@ const CLIENTS_AT_ONCE = 4;
 const MOST_OF_CLIENT = 4;
 /** Key of all clients together: no digest. */
 const ALL = 'all';
-
-/** What was sent and answered. */
-interface Use {
-  readonly calls: number;
-  readonly tokens: number;
-}
 
 /**
  * Counts what clients cause outside the server with the operator's keys, and refuses more. An allowance with something
@@ -58,7 +52,7 @@ export class OutsideCalls {
   async spend<Result>(
     client: string,
     work: () => Result | Promise<Result>,
-    used: () => Use,
+    used: () => CallLimits,
   ): Promise<Result> {
     this.#require(client);
     this.#count(client, 1);
@@ -80,15 +74,10 @@ export class OutsideCalls {
       ask: (messages, schema) => {
         const { usage } = model;
         const before = { ...usage };
-        return this.spend(
-          client(),
-          () => model.ask(messages, schema),
-          () => ({
-            calls: 1,
-            tokens:
-              usage.promptTokens + usage.completionTokens - before.promptTokens - before.completionTokens,
-          }),
-        );
+        const tokens = () =>
+          usage.promptTokens + usage.completionTokens - before.promptTokens - before.completionTokens;
+        const work = () => model.ask(messages, schema);
+        return this.spend(client(), work, () => ({ calls: 1, tokens: tokens() }));
       },
     };
   }
@@ -110,7 +99,8 @@ export class OutsideCalls {
           let tokens = 0;
           const work = async () => {
             const result = await play();
-            tokens = tokensOf(result);
+            const { prompt = 0, completion = 0 } = (result.metadata?.tokens ?? {}) as Record<string, number>;
+            tokens = prompt + completion;
             return result;
           };
           return this.spend(client, work, () => ({ calls, tokens }));
@@ -130,19 +120,17 @@ export class OutsideCalls {
   }
 
   #require(client: string): void {
-    if (this.#isOff) {
+    if (this.#isOff)
       throw new EnvironmentError(
         'CALLS_OFF',
         'This server asks no language model and no real server, because anybody may use it. Start it with SERVEGYM_TOKEN, or say with --limit calls=1000 how many requests each client may cause in an hour.',
       );
-    }
     const running = [...this.#running.values()].reduce((sum, count) => sum + count, 0);
-    if ((this.#running.get(client) ?? 0) >= MOST_OF_CLIENT || running >= CLIENTS_AT_ONCE * MOST_OF_CLIENT) {
+    if ((this.#running.get(client) ?? 0) >= MOST_OF_CLIENT || running >= CLIENTS_AT_ONCE * MOST_OF_CLIENT)
       throw new EnvironmentError(
         'TOO_MANY_CALLS',
         `Expected at most ${MOST_OF_CLIENT} requests of a client that ask a language model or a real server at once, and ${CLIENTS_AT_ONCE * MOST_OF_CLIENT} in all. Wait for an answer, then try again.`,
       );
-    }
     for (const { of, client: own, all } of this.#allowances) {
       const waitMs = Math.max(own.waitMs(client), all.waitMs(ALL));
       if (waitMs === 0) continue;
@@ -158,10 +146,4 @@ export class OutsideCalls {
     if (count === 0) this.#running.delete(client);
     else this.#running.set(client, count);
   }
-}
-
-/** Tokens of a step in real mode. */
-function tokensOf({ metadata }: StepResult): number {
-  const { prompt = 0, completion = 0 } = (metadata?.tokens ?? {}) as Record<string, number>;
-  return prompt + completion;
 }

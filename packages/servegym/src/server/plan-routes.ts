@@ -1,4 +1,4 @@
-import { describedBy, httpProblem, type OpenEnvServer } from '@servegym/openenv';
+import { httpProblem, type OpenEnvServer } from '@servegym/openenv';
 import {
   ASSUMPTIONS,
   type FleetPlan,
@@ -18,9 +18,7 @@ import { z } from 'zod';
 import { withPrices } from '../cli/arguments/deployment.ts';
 import type { BackgroundWork } from './background-work.ts';
 import { PARSE_JOB_KINDS, parseOnThread } from './parse-trace-job.ts';
-import ROUTES from './routes.json' with { type: 'json' };
-
-const described = describedBy(ROUTES);
+import { described } from './routes.ts';
 
 /** Requests of the trace that are simulated. `servegym plan` takes 8,000. */
 const SIMULATED_REQUESTS = 2000;
@@ -84,13 +82,8 @@ export function mountPlanRoutes(server: OpenEnvServer, work: BackgroundWork): vo
       const { slo, profiles } = await readChoices(body);
       const caller = server.requestSessions.caller(context);
       const left = new AbortController();
-      const lend = work.lend(
-        { ...TUNE_JOB_KINDS, ...PARSE_JOB_KINDS },
-        {
-          name: caller.name,
-          signal: AbortSignal.any([caller.signal, left.signal]),
-        },
-      );
+      const signal = AbortSignal.any([caller.signal, left.signal]);
+      const lend = work.lend({ ...TUNE_JOB_KINDS, ...PARSE_JOB_KINDS }, { name: caller.name, signal });
       const { trace: text, name, rate_scale: rateScale } = body;
       const read = Promise.withResolvers<void>();
       const opened = Promise.withResolvers<(line: object) => Promise<unknown>>();
@@ -158,11 +151,8 @@ async function readChoices({ model, gpus, slo: bounds }: z.output<typeof planReq
   const unknown = gpus.find((gpu) => !known.has(gpu));
   if (ofModel.length === 0 || unknown !== undefined) {
     const what = ofModel.length === 0 ? `model, got ${model}` : `GPU of ${model}, got ${unknown}`;
-    throw httpProblem(
-      422,
-      `Expected a ${what.slice(0, 200)}. GET /plans/models has the names.`,
-      'UNKNOWN_MODEL',
-    );
+    const detail = `Expected a ${what.slice(0, 200)}. GET /plans/models has the names.`;
+    throw httpProblem(422, detail, 'UNKNOWN_MODEL');
   }
   try {
     const slo = parseSlo(bounds);

@@ -1,21 +1,14 @@
-import type { PolicyStep } from '@servegym/agents';
 import {
   type Caller,
-  describedBy,
-  type EnvironmentDefinition,
   EnvironmentError,
-  httpProblem,
-  jsonValue,
   type OpenEnvServer,
   type ResetOptions,
   type Session,
   Turn,
 } from '@servegym/openenv';
 import { z } from 'zod';
-import { asProblem, type PolicyCatalogue, type ServedPolicy } from './open-environment.ts';
-import ROUTES from './routes.json' with { type: 'json' };
-
-const described = describedBy(ROUTES);
+import { asAnswers, type PolicyCatalogue, type ServedPolicy } from './open-environment.ts';
+import { described, jsonObject, unknownName } from './routes.ts';
 
 const policyStepRequest = z
   .strictObject({
@@ -27,8 +20,6 @@ const policyStepRequest = z
     steps: z.int().min(1).max(200).default(1).meta({ description: 'Windows to play' }),
   })
   .meta({ title: 'PolicyStepRequest', examples: [{ steps: 10 }] });
-
-const jsonObject = jsonValue<unknown>({ type: 'object' });
 
 const playedWindow = z.object({
   action: jsonObject,
@@ -46,7 +37,12 @@ const playedWindow = z.object({
  * HTTP or WebSocket for some windows.
  */
 export function mountPolicyRoutes(server: OpenEnvServer, catalogue: PolicyCatalogue): void {
-  const player = policyPlayer(server.definition, catalogue);
+  const { requestSessions } = server;
+  /** The policies at work in the current episode of each session, so that each remembers what it saw. */
+  const engagements = new WeakMap<
+    Session,
+    { readonly episode: ResetOptions; readonly policies: Map<string, EngagedPolicy> }
+  >();
 
   server.addRoute(
     {
@@ -63,28 +59,12 @@ export function mountPolicyRoutes(server: OpenEnvServer, catalogue: PolicyCatalo
       answer: z.object({ steps: z.array(playedWindow), done: z.boolean() }),
     },
     async (context, { parameters: { name }, body: { session_id, steps } }) => {
-      const session = await server.requestSessions.of(context, session_id);
+      const session = await requestSessions.of(context, session_id);
       if (!session) throw new EnvironmentError('NOT_RESET', 'You have no session yet. POST /reset first.');
-      const played = await player.play(session, name, steps, server.requestSessions.caller(context));
+      const played = await play(session, name, steps, requestSessions.caller(context));
       return { steps: played, done: played.at(-1)?.done === true };
     },
   );
-}
-
-/** A policy at work in an episode, and how many of its windows it has seen. */
-interface EngagedPolicy {
-  readonly policy: ServedPolicy;
-  seen: number;
-}
-
-/** Plays sessions with policies, and keeps the memory of each to its own session. */
-function policyPlayer(definition: EnvironmentDefinition, catalogue: PolicyCatalogue) {
-  /** The policies at work in the current episode of each session. */
-  const engagements = new WeakMap<
-    Session,
-    { readonly episode: ResetOptions; readonly policies: Map<string, EngagedPolicy> }
-  >();
-  return { play };
 
   /**
    * Lets a policy play the next windows of a session; fewer when the episode ends before. Stops when the caller has left.
@@ -92,17 +72,16 @@ function policyPlayer(definition: EnvironmentDefinition, catalogue: PolicyCatalo
    * @throws EnvironmentError `NOT_RESET` without an episode, `EPISODE_OVER` after its end.
    */
   async function play(session: Session, name: string, windows: number, caller: Caller) {
-    requireKnown(name, catalogue);
+    const known = catalogue.list().map((policy) => policy.name);
+    if (!known.includes(name)) throw unknownName('policy', name, known);
     const { record, lastResult } = session;
-    if (!record || !lastResult) {
+    if (!record || !lastResult)
       throw new EnvironmentError(
         'NOT_RESET',
         'The session has no episode yet. Reset it before a policy plays.',
       );
-    }
-    if (lastResult.done) {
+    if (lastResult.done)
       throw new EnvironmentError('EPISODE_OVER', 'The episode is over. Reset the session to start another.');
-    }
     const engaged = engage(session, record.reset, name);
     await showWhatWasPlayed(session, engaged, caller);
     const { policy } = engaged;
@@ -114,7 +93,7 @@ function policyPlayer(definition: EnvironmentDefinition, catalogue: PolicyCatalo
       caller.signal.throwIfAborted();
       if (turn.isOver) await turn.next();
       const step = { observation, reward, previousAction, stepIndex: session.stepCount };
-      const action = await chosen(policy, step, caller);
+      const action = await asAnswers(() => policy.act(step, caller));
       const explanation = policy.explain?.();
       const result = await session.step(action);
       engaged.seen = session.stepCount;
@@ -126,7 +105,7 @@ function policyPlayer(definition: EnvironmentDefinition, catalogue: PolicyCatalo
     return played;
   }
 
-  /** The same policy for as long as the episode lasts, so that it remembers what it saw. */
+  /** The same policy for as long as the episode lasts. */
   function engage(session: Session, episode: ResetOptions, name: string) {
     let engagement = engagements.get(session);
     if (engagement?.episode !== episode) {
@@ -152,7 +131,7 @@ function policyPlayer(definition: EnvironmentDefinition, catalogue: PolicyCatalo
     const { record } = session;
     const { policy, seen } = engaged;
     if (!record || record.actions.length <= seen) return;
-    const environment = definition.create();
+    const environment = server.definition.create();
     const turn = new Turn(caller.name);
     try {
       await turn.next();
@@ -175,25 +154,8 @@ function policyPlayer(definition: EnvironmentDefinition, catalogue: PolicyCatalo
   }
 }
 
-function requireKnown(name: string, catalogue: PolicyCatalogue): void {
-  const known = catalogue.list().map((policy) => policy.name);
-  if (known.includes(name)) return;
-  throw httpProblem(
-    404,
-    `Unknown policy: ${name.slice(0, 100)}. There are ${known.join(', ')}.`,
-    'UNKNOWN_POLICY',
-  );
-}
-
-/** The action of a policy; what is wrong with its model becomes an answer of the server. */
-async function chosen(
-  policy: ServedPolicy,
-  step: PolicyStep<unknown, unknown>,
-  caller: Caller,
-): Promise<unknown> {
-  try {
-    return await policy.act(step, caller);
-  } catch (error) {
-    throw asProblem(error);
-  }
+/** A policy at work in an episode, and how many of its windows it has seen. */
+interface EngagedPolicy {
+  readonly policy: ServedPolicy;
+  seen: number;
 }

@@ -24,12 +24,7 @@ export interface ServedEnvironment {
 /** Long work of a server: to grade an episode, to play and grade a baseline agent, or to choose an action. */
 export type ServedWork =
   | { readonly kind: 'grade'; readonly record: EpisodeRecord }
-  | {
-      readonly kind: 'play-baseline';
-      readonly agent: string;
-      readonly taskId: string | number;
-      readonly seed: number;
-    }
+  | Readonly<{ kind: 'play-baseline'; agent: string; taskId: string | number; seed: number }>
   | {
       readonly kind: 'choose-action';
       readonly policy: string;
@@ -76,11 +71,10 @@ async function openServed(
   const environment = opened.get(name) ?? openEnvironment(name, { tableFile });
   opened.set(name, environment);
   const { definition } = await environment;
-  if (definition.version !== version) {
+  if (definition.version !== version)
     throw new Error(
       `Expected ${definition.name} ${version}, which this server plays, but its file now has ${definition.version}. Start the server again.`,
     );
-  }
   return environment;
 }
 
@@ -96,19 +90,14 @@ export async function playBaseline(
     const { actions, return: total } = await playEpisode(environment, policy, episode);
     const reset = { task_id: episode.taskId, seed: episode.seed };
     const { score, breakdown, feedback } = await definition.grade!({ reset, actions }, caller);
-    const configuration = constantOf(actions);
+    const text = JSON.stringify(actions[0]);
+    const isConstant = actions.length > 0 && actions.every((action) => JSON.stringify(action) === text);
+    /** The action that was kept throughout; `null` when the agent changed it. */
+    const configuration = isConstant ? (actions[0] as object) : null;
     return { score, breakdown, feedback, configuration, steps: actions.length, total_reward: total };
   } finally {
     await environment.close?.();
   }
-}
-
-/** The action that was kept throughout; `null` when the agent changed it. */
-function constantOf(actions: readonly unknown[]): object | null {
-  const [first] = actions;
-  const text = JSON.stringify(first);
-  const isConstant = first !== undefined && actions.every((action) => JSON.stringify(action) === text);
-  return isConstant ? (first as object) : null;
 }
 
 export interface ChosenAction {

@@ -6,6 +6,15 @@ import { type Logger, openSqliteStore, type SessionStore } from '@servegym/opene
 import { maskUrls } from '@servegym/openenv/mask-urls';
 import { InputError } from '../cli/failure.ts';
 
+/** A module that needs packages which a plain installation leaves out. @throws InputError `PACKAGE_MISSING` */
+export const loadPackages = <Module>(load: () => Promise<Module>, what: string, names: readonly string[]) =>
+  loadOptional(
+    load,
+    what,
+    names,
+    (message, options) => new InputError(message, { ...options, code: 'PACKAGE_MISSING' }),
+  );
+
 const SENTINEL = /^redis(s?)\+sentinel:\/\/(?:([^@/]*)@)?([^@/]+)\/([^/?#]+)(?:\/(\d+))?(?:\?([^#]*))?$/;
 const SENTINEL_PORT = 26379;
 
@@ -64,11 +73,10 @@ export class SharedStorage {
 
   /** @throws InputError for a URL of anything but Redis */
   constructor(address: string, options: StorageOptions = {}) {
-    if (URL_SCHEME.test(address) && !isRedisAddress(address)) {
+    if (URL_SCHEME.test(address) && !isRedisAddress(address))
       throw new InputError(
         `Expected --store or SERVEGYM_STORE to be a file, redis://, rediss://, redis+sentinel:// or \`memory\`, got \`${maskUrls(address)}\`. Sessions are kept in SQLite files and in Redis only`,
       );
-    }
     this.#address = address;
     this.#options = options;
   }
@@ -97,12 +105,8 @@ export class SharedStorage {
 async function openStorage(fileOrAddress: string, options: StorageOptions): Promise<SessionStore> {
   if (!isRedisAddress(fileOrAddress)) return openSessionFile(fileOrAddress, options);
   const { maxBytes, logger } = options;
-  const { openRedisStore } = await loadOptional(
-    () => import('@servegym/openenv/redis'),
-    'Sessions in Redis need',
-    ['ioredis'],
-    (message, options) => new InputError(message, { ...options, code: 'PACKAGE_MISSING' }),
-  );
+  const load = () => import('@servegym/openenv/redis');
+  const { openRedisStore } = await loadPackages(load, 'Sessions in Redis need', ['ioredis']);
   try {
     return await openRedisStore(redisConnection(fileOrAddress), {
       ...(maxBytes !== undefined && { maxClientBytes: maxBytes / 4 }),

@@ -1,5 +1,7 @@
+import { agentsOf } from '@servegym/agents';
 import {
   ENVIRONMENT_IDS,
+  type EnvironmentId,
   findEnvironment,
   type RealSettings,
   type RegisteredEnvironment,
@@ -7,9 +9,7 @@ import {
 } from '@servegym/environments';
 import {
   createServer,
-  describedBy,
   type Grade,
-  jsonValue,
   mountEpisodeRoutes,
   type OpenEnvServer,
   publishedSchemas,
@@ -27,17 +27,15 @@ import {
   defaultWorkLimits,
   inBackground,
 } from './background-work.ts';
-import { hasBaselines, mountBaselineRoutes } from './baseline-routes.ts';
+import { mountBaselineRoutes } from './baseline-routes.ts';
 import { CONSOLE_PATHS, mountConsole, mountDocsAsPage, PLAN_PATHS } from './console-files.ts';
 import { listen } from './listening.ts';
 import { openEnvironment } from './open-environment.ts';
 import { type CallLimits, DEFAULT_CALL_LIMITS, OutsideCalls } from './outside-calls.ts';
 import { mountPlanRoutes } from './plan-routes.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
-import ROUTES from './routes.json' with { type: 'json' };
+import { described, jsonObject } from './routes.ts';
 import { SharedStorage } from './session-storage.ts';
-
-const described = describedBy(ROUTES);
 
 export interface StartOptions extends Omit<ServerOptions, 'store'> {
   /** The first is served at the root, the others each below `/` and its name. Default: `ENVIRONMENT_IDS`. */
@@ -190,7 +188,7 @@ async function mountEnvironment(name: string, options: MountOptions): Promise<Op
   mountPolicyRoutes(server, inBackground(opened.policies, background));
   mountConsole(server.app, isAtRoot);
   if (isAtRoot) mountPlanRoutes(server, work);
-  const played = entry && hasBaselines(entry) ? entry : undefined;
+  const played = entry && agentsOf(entry.id as EnvironmentId).baselines.length > 0 ? entry : undefined;
   if (played) mountRuntimeRoute(server, real);
   if (!isReplayable) return server;
   if (played) {
@@ -206,8 +204,6 @@ function callsOf({ timeScale, maxRequestsPerStep }: RealSettings) {
   return { reset: timeScale > 1 ? 141 : 1, step: maxRequestsPerStep };
 }
 
-const object = jsonValue<object>({ type: 'object' });
-
 /** `GET /info`: what an agent has to know before it plays, in one answer. */
 function mountInfoRoute(server: OpenEnvServer, entry: RegisteredEnvironment): void {
   const { definition } = server;
@@ -220,15 +216,9 @@ function mountInfoRoute(server: OpenEnvServer, entry: RegisteredEnvironment): vo
     {
       ...described('info_get'),
       answer: z.object({
-        name: z.string(),
-        version: z.string(),
-        description: z.string(),
-        action_schema: object,
-        observation_schema: object,
-        state_schema: object,
-        reward_weights: object,
-        episode_lengths: object,
-        tasks: z.array(object),
+        ...{ name: z.string(), version: z.string(), description: z.string() },
+        ...{ action_schema: jsonObject, observation_schema: jsonObject, state_schema: jsonObject },
+        ...{ reward_weights: jsonObject, episode_lengths: jsonObject, tasks: z.array(jsonObject) },
       }),
     },
     () => ({
@@ -246,17 +236,13 @@ function mountInfoRoute(server: OpenEnvServer, entry: RegisteredEnvironment): vo
 /** `GET /runtime`: whether steps are simulated or measured, on which server, and how many sessions there are. */
 function mountRuntimeRoute(server: OpenEnvServer, real: RealSettings | null): void {
   const mode = real === null ? ('sim' as const) : ('real' as const);
-  const backend =
-    real === null
-      ? { mode, provider: 'simulator' }
-      : {
-          mode,
-          provider: real.provider,
-          model: real.model,
-          max_requests_per_step: real.maxRequestsPerStep,
-          max_prompt_tokens: real.maxPromptTokens,
-          max_completion_tokens: real.maxCompletionTokens,
-        };
+  const limits = real && {
+    model: real.model,
+    max_requests_per_step: real.maxRequestsPerStep,
+    max_prompt_tokens: real.maxPromptTokens,
+    max_completion_tokens: real.maxCompletionTokens,
+  };
+  const backend = { mode, provider: real?.provider ?? 'simulator', ...limits };
   const seed = server.definition.resetOptions?.shape.seed?.safeParse(undefined).data ?? null;
   server.addRoute(
     {
