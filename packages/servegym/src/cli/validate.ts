@@ -32,7 +32,7 @@ const options = {
   json: { help: 'print one JSON object, as `openenv validate` does; a list of them without --url' },
 } as const satisfies OptionTable;
 
-type ValidateOptions = OptionValues<typeof options>;
+type ValidateOptions = Omit<OptionValues<typeof options>, 'url'>;
 
 /** `servegym validate`: whether a server, or an environment, is one that clients can rely on. */
 export const validateCommand = () =>
@@ -40,10 +40,8 @@ export const validateCommand = () =>
     options,
     after: `The first six criteria of a server are those of \`openenv validate --url\`. The exit code is 0 when all required ones are
 met, else 1. It resets sessions and plays a few steps, so do not point it at an environment whose actions do harm.`,
-    async action(given) {
-      const { url } = given;
-      const isSound = url === undefined ? await validateHere(given) : await validateAt(url, given);
-      return isSound ? 'yes' : 'no';
+    async action({ url, ...given }) {
+      return (await (url === undefined ? validateHere(given) : validateAt(url, given))) ? 'yes' : 'no';
     },
   });
 
@@ -79,18 +77,14 @@ async function validateAt(base: URL, options: ValidateOptions) {
     return false;
   }
   const report = await reportOn(base, options);
-  printResult(json, report, { text: () => conclusion(report) });
+  printResult(json, report, { text: conclusion });
   return isSound(report, options);
 }
 
 /** Validates a server, and prints each criterion as it is judged. */
 function reportOn(base: URL, { action, reset, steps, json, sessions, timeout, token }: ValidateOptions) {
   const subject = {
-    action,
-    resetOptions: reset,
-    steps,
-    timeoutMs: 1000 * timeout,
-    mostSessions: sessions,
+    ...{ action, resetOptions: reset, steps, timeoutMs: 1000 * timeout, mostSessions: sessions },
     headers: token ? { authorization: `Bearer ${token}` } : ({} as Record<string, string>),
   };
   return validateServer(base, subject, (criterion) => {
@@ -102,8 +96,25 @@ function isSound({ summary, passed }: ValidationReport, { strict }: ValidateOpti
   return strict ? summary.failed_criteria.length === 0 : passed;
 }
 
-function conclusion(report: ValidationReport): string {
-  return `\n${rfc008Line(report.rfc008)}\n${report.target}: ${summaryOf(report)}`;
+/** The checks of RFC 008 that are met, that are not, and how many need more than a validation has; then the criteria. */
+function conclusion({ rfc008, target, passed, mode, standard_profile, summary }: ValidationReport): string {
+  const named = (status: string) =>
+    rfc008.filter((check) => check.status === status).map(({ check_id }) => check_id);
+  const [met, failed, skipped] = ['pass', 'fail', 'skip'].map(named);
+  const advised = summary.total_count - summary.required_total_count;
+  const advisedPassed = summary.passed_count - summary.required_passed_count;
+  const criteria = [
+    `${passed ? 'valid' : 'not valid'} (${standard_profile}, ${mode} mode):`,
+    `${summary.required_passed_count} of ${summary.required_total_count} required criteria (✗ where not),`,
+    `${advisedPassed} of ${advised} advised ones (! where not);`,
+    `${summary.not_applicable.length} do not apply (-)`,
+  ];
+  return [
+    `\nOpenEnv RFC 008: ${met.length} of ${rfc008.length} local checks pass: ${met.join(', ')}`,
+    ...(failed.length > 0 ? [`  not met: ${failed.join(', ')}`] : []),
+    `  ${skipped.length} are not judged: they need the package, a sandbox or an oracle (--json names them)`,
+    `${target}: ${criteria.join(' ')}`,
+  ].join('\n');
 }
 
 /** Why no request to the server is answered; `null` when one is. */
@@ -118,43 +129,12 @@ async function connectionFailure(base: URL, timeoutMs: number): Promise<string |
 }
 
 /** A line for a criterion, and below it what was wrong. */
-function criterionLines({
-  id,
-  description,
-  required,
-  passed,
-  details,
-  expected,
-  actual,
-}: ValidationReport['criteria'][number]): string {
-  const mark = passed === null ? '-' : passed ? '✓' : required ? '✗' : '!';
-  const lines = [`${mark} ${id.padEnd(34)}${description}`];
+function criterionLines(criterion: ValidationReport['criteria'][number]): string {
+  const { passed, details, expected, actual } = criterion;
+  const mark = passed === null ? '-' : passed ? '✓' : criterion.required ? '✗' : '!';
+  const lines = [`${mark} ${criterion.id.padEnd(34)}${criterion.description}`];
   if (!passed && details) lines.push(`    ${details}`);
-  if (passed === false && expected !== undefined) {
+  if (passed === false && expected !== undefined)
     lines.push(`    expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)}`);
-  }
   return lines.join('\n');
-}
-
-/** The checks of RFC 008 that are met, that are not, and how many need more than a validation has. */
-function rfc008Line(checks: ValidationReport['rfc008']): string {
-  const named = (status: string) =>
-    checks.filter((check) => check.status === status).map(({ check_id }) => check_id);
-  const [met, failed, skipped] = ['pass', 'fail', 'skip'].map(named);
-  return [
-    `OpenEnv RFC 008: ${met.length} of ${checks.length} local checks pass: ${met.join(', ')}`,
-    ...(failed.length > 0 ? [`  not met: ${failed.join(', ')}`] : []),
-    `  ${skipped.length} are not judged: they need the package, a sandbox or an oracle (--json names them)`,
-  ].join('\n');
-}
-
-function summaryOf({ passed, mode, standard_profile, summary }: ValidationReport): string {
-  const advised = summary.total_count - summary.required_total_count;
-  const advisedPassed = summary.passed_count - summary.required_passed_count;
-  return [
-    `${passed ? 'valid' : 'not valid'} (${standard_profile}, ${mode} mode):`,
-    `${summary.required_passed_count} of ${summary.required_total_count} required criteria (✗ where not),`,
-    `${advisedPassed} of ${advised} advised ones (! where not);`,
-    `${summary.not_applicable.length} do not apply (-)`,
-  ].join(' ');
 }

@@ -84,11 +84,7 @@ export async function readDeployment(
   }
   const launch = readLaunch(text === undefined ? 'vllm serve ./own' : content, name);
   const { version } = launch;
-  if (
-    profile !== undefined &&
-    version !== undefined &&
-    !`${profile.engine.version}.`.startsWith(`${version}.`)
-  )
+  if (profile && version && !`${profile.engine.version}.`.startsWith(`${version}.`))
     throw new InputError(
       `${name}: expected a profile of version ${version}, as the line says, got ${profile.name} of ${profile.engine.version}`,
     );
@@ -98,20 +94,16 @@ export async function readDeployment(
     ...(isBare && { defaults: BARE }),
   });
   // A draft in a folder is as its config.json says.
-  const draft = join(launch.settings.draft?.model ?? '', 'config.json');
-  const hasHead = launch.settings.draft?.model !== undefined && existsSync(draft);
-  const resolved = hasHead
-    ? {
-        ...launched,
-        profile: withDraftHead(launched.profile, await readInputFile(draft), draft, made?.model),
-      }
-    : launched;
+  const folder = launch.settings.draft?.model;
+  const head = folder === undefined ? undefined : join(folder, 'config.json');
+  const drafted =
+    head !== undefined && existsSync(head)
+      ? withDraftHead(launched.profile, await readInputFile(head), head, made?.model)
+      : launched.profile;
+  const resolved = { ...launched, profile: drafted };
   if (made === undefined) return resolved;
-  return {
-    ...resolved,
-    evidence: made.evidence,
-    maxModelLen: resolved.maxModelLen ?? made.model.contextTokens,
-  };
+  const { evidence, model } = made;
+  return { ...resolved, evidence, maxModelLen: resolved.maxModelLen ?? model.contextTokens };
 }
 
 /** The part of a line that decides what runs on each GPU. */
@@ -132,40 +124,31 @@ export function divisionOf(settings: Launch['settings']) {
 async function profileOf(
   { model, checkpoint, version, settings, engine, source }: Launch,
   { gpu, tables }: { readonly gpu: string | undefined; readonly tables: string | undefined },
-): Promise<
-  { readonly profile: EngineProfile; readonly evidence: string; readonly model: ServedModel } | undefined
-> {
+): Promise<Readonly<{ profile: EngineProfile; evidence: string; model: ServedModel }> | undefined> {
   const config = join(checkpoint, 'config.json');
   const isLocal = model === null && existsSync(config);
   const isShipped = version === undefined && engine === 'vLLM';
   if (tables === undefined ? version !== undefined || !isLocal : isShipped && !isLocal) return undefined;
   if (gpu === undefined) throw new InputError(`${source}: expected --gpu, the GPU that it runs on`);
   const division = divisionOf(settings);
-  const { parallel, kvCache } = division;
-  const hardware = {
-    gpu: await readGpu(gpu),
-    model: isLocal || model === null ? await readModel(isLocal ? config : checkpoint) : model,
-  };
+  const found = await readGpu(gpu);
+  const served = isLocal || model === null ? await readModel(isLocal ? config : checkpoint) : model;
   if (tables === undefined) {
-    const { tensor, data, pipeline } = parallel;
-    const profile = estimatedProfile(
-      hardware.gpu,
-      hardware.model,
-      tensor * data * pipeline,
-      undefined,
-      kvCache,
-    );
-    return { profile, evidence: `data sheets, and the shape in ${config}`, model: hardware.model };
+    const { tensor, data, pipeline } = division.parallel;
+    const gpus = tensor * data * pipeline;
+    const profile = estimatedProfile(found, served, gpus, undefined, division.kvCache);
+    return { profile, evidence: `data sheets, and the shape in ${config}`, model: served };
   }
   const asked = engine.toLowerCase() + (version === undefined ? '' : `-${version}`);
-  const made = await profileFromTables(tables, asked, { ...hardware, ...division, command: '' });
+  const hardware = { gpu: found, model: served, command: '' };
+  const made = await profileFromTables(tables, asked, { ...hardware, ...division });
   if (made.isNewer)
     throw new InputError(
       `${source}: expected a version up to ${made.newest}, the newest that kernel times were measured with, got ${version}: measure a server of it, \`servegym profile make URL\``,
     );
   const { profile, versions, ownTime } = made;
   const evidence = `kernel tables ${versions.join(', ')}. The engine’s own time: ${ownTime}`;
-  return { profile, evidence, model: hardware.model };
+  return { profile, evidence, model: served };
 }
 
 /** Settings of the engines of a deployment, as the simulator has them. */
@@ -213,23 +196,19 @@ export async function withPrices(
   { prices, spot = false }: { readonly prices?: string | undefined; readonly spot?: boolean },
   isShipped: (index: number) => boolean = () => true,
 ): Promise<{ readonly profiles: EngineProfile[]; readonly note: string }> {
-  const own =
-    prices === undefined ? new Map<string, number>() : parsePrices(await readInputFile(prices), prices);
+  const own = prices === undefined ? new Map() : parsePrices(await readInputFile(prices), prices);
   const notes = new Map<string, string>();
   const priced = profiles.map((profile, i) => {
     const { gpu } = profile;
     const found = priceOf(gpu.name, { own, isSpot: spot, useTable: isShipped(i) || spot });
-    if (found === undefined && spot) {
+    if (found === undefined && spot)
       throw new InputError(`no spot price of ${gpu.name} is known: give yours in --prices instead of --spot`);
-    }
-    const usdPerHour = found?.usdPerHour ?? gpu.usdPerHour;
-    const source = found?.source ?? `the profile ${profile.name}`;
-    notes.set(
-      gpu.name,
+    const { usdPerHour, source } = found ?? { ...gpu, source: `the profile ${profile.name}` };
+    const price =
       usdPerHour === 0
-        ? `${gpu.name}: no price known, costs count as 0; --prices gives one`
-        : `${gpu.name}: ${usdPerHour} USD an hour (${source})`,
-    );
+        ? 'no price known, costs count as 0; --prices gives one'
+        : `${usdPerHour} USD an hour (${source})`;
+    notes.set(gpu.name, `${gpu.name}: ${price}`);
     return { ...profile, gpu: { ...gpu, usdPerHour } };
   });
   return { profiles: priced, note: [...notes.values()].join('\n') };

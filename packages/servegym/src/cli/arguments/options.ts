@@ -37,17 +37,14 @@ export function wholeNumber(low: number, high = Number.MAX_SAFE_INTEGER): (text:
   };
 }
 
-type NumberOption = {
-  readonly value: string;
-  readonly help: string;
-  readonly parse: (text: string) => number;
-};
+type NumberOption = Readonly<{ value: string; help: string; parse: (text: string) => number }>;
+type NumberArguments = [value: string, low: number, high: number, help: string];
 
 /** Options whose value is a number: by placeholder, ends of the range and help, with the default where there is one. */
 function numberOption(parser: (low: number, high?: number) => (text: string) => number) {
-  function option(value: string, low: number, high: number, help: string): NumberOption;
+  function option(...given: NumberArguments): NumberOption;
   function option(
-    ...option: [value: string, low: number, high: number, help: string, initial: number]
+    ...given: [...NumberArguments, initial: number]
   ): NumberOption & { readonly default: number };
   function option(value: string, low: number, high: number, help: string, initial?: number): NumberOption {
     return { value, help, parse: parser(low, high), ...(initial !== undefined && { default: initial }) };
@@ -118,18 +115,9 @@ export function rangeOf(text: string): readonly [from: number, to: number] | und
 
 /** Parses `0.2,0.5,0.3`, the shares of priority classes, the most urgent first. */
 export function parseShares(text: string): number[] {
-  return text.split(',').map((share) => {
-    const value = amountOf(share);
-    if (value === undefined)
-      throw new InvalidArgumentError(`Expected shares such as \`0.2,0.8\`, got \`${text}\`.`);
-    return value;
-  });
-}
-
-/** A number from 0. */
-function amountOf(text: string | undefined): number | undefined {
-  const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text);
-  return value >= 0 && value < Number.POSITIVE_INFINITY ? value : undefined;
+  const shares = text.split(',').map((share) => (share.trim() === '' ? Number.NaN : Number(share)));
+  if (shares.every((share) => share >= 0 && share < Number.POSITIVE_INFINITY)) return shares;
+  throw new InvalidArgumentError(`Expected shares such as \`0.2,0.8\`, got \`${text}\`.`);
 }
 
 /** `--port` and `--host` of commands that listen, with the variables that stand for them. */
@@ -173,11 +161,9 @@ function hostPatterns(text: string): readonly string[] {
 
 /** An argument parser for the address of a server, `http(s)` or `ws(s)`. The base gets a slash at its end. */
 export function serverAddress(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^(http|ws)s?:$/.test(url.protocol)) {
-    throw new InvalidArgumentError(
-      `Expected an address that begins with http:// or https://, got \`${text}\`.`,
-    );
-  }
-  return baseUrl(url);
+  const url = URL.parse(text);
+  if (url && /^(http|ws)s?:$/.test(url.protocol)) return baseUrl(url);
+  throw new InvalidArgumentError(
+    `Expected an address that begins with http:// or https://, got \`${text}\`.`,
+  );
 }
