@@ -48,6 +48,7 @@ const options = {
   markdown: { value: '<file.md>', writes: true, help: 'write the table for a comment on a pull request' },
   json: { help: 'print one JSON object' },
 } as const satisfies OptionTable;
+type Values = Omit<OptionValues<typeof options>, 'baseline' | 'candidate'>;
 
 /** `servegym diff`: whether a change of settings breaks an SLO. */
 export const diffCommand = () =>
@@ -85,10 +86,7 @@ Examples:
     },
   });
 
-async function answer(
-  result: Parameters<typeof diffResult.answer>[0],
-  { json, markdown }: Pick<OptionValues<typeof options>, 'json' | 'markdown'>,
-) {
+async function answer(result: Parameters<typeof diffResult.answer>[0], { json, markdown }: Values) {
   printResult(json, result, diffResult);
   if (markdown !== undefined) await writeOutputFile(markdown, [`${diffResult.markdown(result)}\n`]);
   return diffResult.answer(result);
@@ -107,19 +105,14 @@ async function measured(file: string): Promise<MeasuredLoad> {
 
 /** @throws InputError when two versions of an engine rest on the same measurements */
 function requireEvidence(before: Deployment, after: Deployment): void {
-  if (before.version === after.version || before.evidence === undefined || before.evidence !== after.evidence)
-    return;
+  if (before.version === after.version || !before.evidence || before.evidence !== after.evidence) return;
   throw new InputError(
     `expected versions that something was measured of, got ${before.version} and ${after.version}, which rest on the same: ${before.evidence} Measure a server of each: servegym profile make URL`,
   );
 }
 
 /** A deployment on GPUs at the prices of today. */
-async function priced(
-  name: string,
-  text: string,
-  values: Pick<OptionValues<typeof options>, 'gpu' | 'profile' | 'tables' | 'prices' | 'spot'>,
-): Promise<Deployment> {
+async function priced(name: string, text: string, values: Values): Promise<Deployment> {
   const found = await readDeployment(text, { ...values, name });
   const { profiles } = await withPrices([found.profile], values, () => !values.profile?.endsWith('.json'));
   return { ...found, profile: profiles[0] };

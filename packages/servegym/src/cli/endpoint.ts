@@ -69,12 +69,9 @@ async function endpoint(options: OptionValues<typeof endpointOptions>): Promise<
   const apiKeys = options.apiKey.flat();
   const { profile: named = isBareFlags(options.deployment) ? DEFAULT_PROFILE : undefined } = options;
   const deployment = await readDeployment(options.deployment, { ...options, profile: named });
-  const { settings, kvBlocks } = deployment;
-  const notSimulated = [
-    ...deployment.notSimulated,
-    ...(kvBlocks === undefined ? [] : ['--num-gpu-blocks-override']),
-  ];
-  for (const flag of notSimulated) console.error(`not simulated: ${flag}`);
+  const { settings, kvBlocks, notSimulated } = deployment;
+  for (const flag of [...notSimulated, ...(kvBlocks === undefined ? [] : ['--num-gpu-blocks-override'])])
+    console.error(`not simulated: ${flag}`);
   if (options.port + options.replicas - 1 > 65_535)
     throw new InputError(
       `expected --port of at most ${65_536 - options.replicas} for ${options.replicas} replicas, got ${options.port}`,

@@ -93,10 +93,8 @@ export const planCommand = () =>
       const record = await openRecord(values);
       const opened = scaleRate(await openArrivals(traffic, { seed, quiet: json }), values.rateScale);
       // All are of one model.
-      const { trace, refused } = traceWithin(
-        opened,
-        ownModel?.contextTokens ?? longestRequest({ profile: chosen[0] }),
-      );
+      const limit = ownModel?.contextTokens ?? longestRequest({ profile: chosen[0] });
+      const { trace, refused } = traceWithin(opened, limit);
       if (refused.requests > 0) console.error(refusedText(refused));
       for (const left of adapterNotes(trace, { profile: chosen[0] })) console.error(`not simulated: ${left}`);
       const { profiles, note } = await withPrices(chosen, values);
@@ -114,9 +112,8 @@ export const planCommand = () =>
             if (found !== null && plans.length === 0)
               best.text = `; best so far about ${found.engines} x ${found.profile}, ${found.weights}`;
             const agreed = correlation === null ? '' : `, rank correlation ${correlation.toFixed(2)}`;
-            showProgress(
-              `${stage} ${Math.round(100 * share)} %, ${rate.toFixed(0)} simulations/s${agreed}${best.text}`,
-            );
+            const speed = `${rate.toFixed(0)} simulations/s${agreed}`;
+            showProgress(`${stage} ${Math.round(100 * share)} %, ${speed}${best.text}`);
           },
           onProgress: (done, of) => {
             Object.assign(sized, { done, of });
@@ -155,22 +152,23 @@ function chosenProfiles(
   const wanted = plain(own?.name ?? model);
   const ofModel =
     named.length > 0 ? named : all.filter(({ model: { name } }) => plain(name).includes(wanted));
-  const models = [...new Set(ofModel.map((profile) => profile.model.name))].sort();
-  if (models.length !== 1) {
-    const names = models.length > 0 ? models : [...new Set(all.map((profile) => profile.model.name))].sort();
+  const namesIn = (profiles: readonly EngineProfile[]) =>
+    [...new Set(profiles.map((profile) => profile.model.name))].sort().join(', ');
+  const models = new Set(ofModel.map((profile) => profile.model.name));
+  if (models.size !== 1)
     throw new InputError(
-      `--model: expected the config.json of a model, or one of ${names.join(', ')}, got ${model}`,
+      `--model: expected the config.json of a model, or one of ${namesIn(models.size > 0 ? ofModel : all)}, got ${model}`,
     );
-  }
   const onGpus = gpus.length === 0 ? ofModel : gpus.flatMap((gpu) => profilesOnGpu(ofModel, gpu));
   if (onGpus.length > 0) return [...new Set(onGpus)];
   const known = [...new Set(ofModel.map(({ gpu }) => gpu.name))].sort();
-  throw new InputError(`no profile of ${models[0]} is on ${gpus.join(', ')}: there are ${known.join(', ')}`);
+  throw new InputError(
+    `no profile of ${namesIn(ofModel)} is on ${gpus.join(', ')}: there are ${known.join(', ')}`,
+  );
 }
 
 /** Estimates on the two smallest groups of GPUs with a price that hold the model. */
 function estimatesOf(gpu: Gpu, model: ServedModel): EngineProfile[] {
-  if (gpu.usdPerHour === 0) return [];
   const held = [1, 2, 4, 8].flatMap((count) => {
     try {
       return estimatedProfile(gpu, model, count);
@@ -178,7 +176,7 @@ function estimatesOf(gpu: Gpu, model: ServedModel): EngineProfile[] {
       return [];
     }
   });
-  return held.slice(0, 2);
+  return gpu.usdPerHour === 0 ? [] : held.slice(0, 2);
 }
 
 function parseAllow(text: string): string[] {

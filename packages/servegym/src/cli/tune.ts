@@ -108,21 +108,16 @@ async function tune({
   const { json } = values;
   const space = await readSearchSpace(values.search, DEFAULT_SPACE, TUNE_SPACE);
   if (space === undefined) return 'yes';
-  const deployments = await namedDeployments(values);
-  const { profiles, note } = deployments;
+  const { found, profiles, note } = await namedDeployments(values);
   if (!json) console.error(note);
   const record = await openRecord(values);
   const results: TuneResult[] = [];
   await withJobs(values, async (jobs) => {
     // The same requests for all profiles.
-    const limit = Math.min(...deployments.limits);
-    const { found } = deployments;
-    const { split, refused, trace } = await splitTraffic(traffic, { ...values, found }, limit);
-    for (const flag of found.flatMap((each) => [
-      ...(each.notSimulated ?? []),
-      ...adapterNotes(split.search.trace, each),
-    ]))
-      console.error(`not simulated: ${flag}`);
+    const { split, refused, trace } = await splitTraffic(traffic, { ...values, found });
+    for (const { notSimulated = [], ...each } of found)
+      for (const flag of [...notSimulated, ...adapterNotes(split.search.trace, each)])
+        console.error(`not simulated: ${flag}`);
     if (refused.requests > 0) console.error(refusedText(refused));
     for (const profile of profiles)
       results.push(await tuneOne(jobs, profile, split, { ...values, refused, trace, record, space }));
@@ -140,7 +135,7 @@ async function tune({
 type FoundDeployment = Pick<Deployment, 'profile'> & Partial<Deployment>;
 type Found = { readonly found: readonly FoundDeployment[] };
 
-/** The profiles of the deployment, or those named, at the prices of today, and the longest request of each. @throws InputError or TuningError */
+/** The profiles of the deployment, or those named, at the prices of today. @throws InputError or TuningError */
 async function namedDeployments({ deployment, gpu, profile: names, ...values }: TuneValues) {
   const named = names.length === 0 ? [undefined] : names;
   const found: FoundDeployment[] = await Promise.all(
@@ -152,36 +147,26 @@ async function namedDeployments({ deployment, gpu, profile: names, ...values }: 
   );
   const profiles = found.map(({ profile }) => profile);
   const priced = await withPrices(profiles, values, (index) => !named[index]?.endsWith('.json'));
-  return { ...priced, found, limits: found.map(longestRequest) };
+  return { ...priced, found };
 }
 
 async function tuneOne(
   jobs: Parameters<typeof tuneProfile>[0],
   profile: EngineProfile,
   split: SplitTraffic,
-  {
-    replicas,
-    configurations,
-    ...values
-  }: TuneValues & Pick<TuneOptions, 'refused' | 'trace' | 'record' | 'space'>,
+  values: TuneValues & Pick<TuneOptions, 'refused' | 'trace' | 'record' | 'space'>,
 ): Promise<TuneResult> {
   const found: { best?: Parameters<NonNullable<TuneOptions['onBest']>>[0] } = {};
   const { replicas: counts = [1] } = values.space;
+  const { replicas = [Math.min(...counts), Math.max(...counts)] } = values;
+  let soFar = '';
   const tuning = tuneProfile(jobs, profile, split, {
-    ...values,
-    minQuality: values.quality,
-    start: configurations,
-    replicas: replicas ?? [Math.min(...counts), Math.max(...counts)],
-    onProgress(stage, share) {
-      const { best } = found;
-      const soFar =
-        best === undefined
-          ? ''
-          : `; best so far ${best.load.toPrecision(3)} times the load: ${candidateText(best.candidate, vllmDefaults(profile))}`;
-      showProgress(`${profile.name}: ${stage} ${Math.round(100 * share)} %${soFar}`);
-    },
-    onBest: (best) => {
+    ...{ ...values, start: values.configurations, replicas, minQuality: values.quality },
+    onProgress: (stage, share) =>
+      showProgress(`${profile.name}: ${stage} ${Math.round(100 * share)} %${soFar}`),
+    onBest(best) {
       found.best = best;
+      soFar = `; best so far ${best.load.toPrecision(3)} times the load: ${candidateText(best.candidate, vllmDefaults(profile))}`;
     },
   });
   return untilDone(tuning, () =>
@@ -190,19 +175,10 @@ async function tuneOne(
 }
 
 /** The traffic to search on, and to judge on. @throws InputError */
-async function splitTraffic(source: TrafficSource, values: TuneValues & Found, limit: number) {
-  const { slo, priorityShares: shares, requests, seed, json: quiet, found } = values;
-  if (source.kind === 'task' && shares !== undefined)
-    throw new InputError('--priority-shares: expected none, as the requests of a task have their classes');
-  const { split, refused, trace } =
-    source.kind === 'task'
-      ? {
-          ...{ split: taskTraffic(source.task, requests), trace: undefined },
-          refused: { requests: 0, longest: 0, limit },
-        }
-      : await halves(source, { requests, seed, quiet, limit, found }, shares);
-  const classes = new Set(split.search.priorities);
-  for (const { priorityClass } of slo) {
+async function splitTraffic(source: TrafficSource, values: TuneValues & Found) {
+  const halved = await halves(source, values);
+  const classes = new Set(halved.split.search.priorities);
+  for (const { priorityClass } of values.slo) {
     if (priorityClass === undefined || classes.has(priorityClass)) continue;
     throw new InputError(
       classes.size === 0
@@ -210,27 +186,26 @@ async function splitTraffic(source: TrafficSource, values: TuneValues & Found, l
         : `--slo: expected bounds of the classes that the requests have, ${[...classes].sort().join(', ')}, got class ${priorityClass}`,
     );
   }
-  return { split, refused, trace };
+  return halved;
 }
 
 async function halves(
   source: TrafficSource,
-  drawn: Found & Readonly<{ requests: number; seed: number; quiet: boolean; limit: number }>,
-  shares: readonly number[] | undefined,
+  { priorityShares: shares, requests, seed, json: quiet, found }: TuneValues & Found,
 ): Promise<Pick<TuneOptions, 'refused' | 'trace'> & { readonly split: SplitTraffic }> {
-  const opened = await openTraffic(source, drawn);
-  const { concurrency, isBatch } = opened;
-  const named = drawn.found.reduce(withAdapters, opened.trace);
-  const { trace, refused } = traceWithin(named, drawn.limit);
+  const limit = Math.min(...found.map(longestRequest));
+  if (source.kind === 'task') {
+    if (shares !== undefined)
+      throw new InputError('--priority-shares: expected none, as the requests of a task have their classes');
+    return { split: taskTraffic(source.task, requests), refused: { requests: 0, longest: 0, limit } };
+  }
+  const { concurrency, isBatch, ...opened } = await openTraffic(source, { requests, seed, quiet });
+  const { trace, refused } = traceWithin(found.reduce(withAdapters, opened.trace), limit);
   if (isBatch) throw new InputError('expected traffic with arrivals or requests in flight, got batch:...');
-  const classes = shares && drawPriorities(trace.arrivalMs.length, shares, drawn.seed);
-  const { search, heldOut } = splitTrace(trace, drawn.requests, classes);
+  const classes = shares && drawPriorities(trace.arrivalMs.length, shares, seed);
+  const { search, heldOut } = splitTrace(trace, requests, classes);
   if (concurrency === undefined) return { split: { search, heldOut }, refused, trace };
-  return {
-    split: { search: { ...search, concurrency }, heldOut: { ...heldOut, concurrency } },
-    refused,
-    trace: undefined,
-  };
+  return { split: { search: { ...search, concurrency }, heldOut: { ...heldOut, concurrency } }, refused };
 }
 
 function parseReplicas(text: string): [number, number] {

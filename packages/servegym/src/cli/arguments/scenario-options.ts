@@ -53,14 +53,8 @@ export async function readScenario(
   { traffic, rateScale, profile, shift }: OptionValues<typeof scenarioOptions>,
   taskIds: readonly (string | number)[],
 ): Promise<Scenario> {
-  const isModel = isTrafficModel(traffic);
-  const given = {
-    traffic: isModel ? traffic : undefined,
-    trace: isModel ? undefined : traffic,
-    rate_scale: rateScale,
-    profile,
-    shift,
-  };
+  const named = isTrafficModel(traffic) ? { traffic } : { trace: traffic };
+  const given: Scenario & { readonly trace?: string } = { ...named, rate_scale: rateScale, profile, shift };
   const { shape } = entry.resetOptions();
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined || Object.hasOwn(shape, name)) continue;
@@ -140,14 +134,9 @@ export async function loadTrace(file: string): Promise<{ readonly name: string; 
   return { name, requests: trace.arrivalMs.length };
 }
 
-/** Options of a definition with the table in a file; none without one. @throws InputError */
+/** Options of a definition with the table in a file; none without one. @throws InputError when it cannot be played */
 export async function readTable(path: string | undefined): Promise<{ readonly table?: OwnTable }> {
-  return path === undefined ? {} : { table: await readOwnTable(path) };
-}
-
-/** The trace table in a file. @throws InputError when it cannot be played */
-export function readOwnTable(path: string): Promise<OwnTable> {
-  return decodeInputFile(path, decodeGymTable);
+  return path === undefined ? {} : { table: await decodeInputFile(path, decodeGymTable) };
 }
 
 /** A policy as it was named: of the catalogue, a file, or a language model. */
@@ -166,11 +155,10 @@ export async function readPolicies({ policies, env, llm }: EvaluateOptions): Pro
     names.map(async (name): Promise<NamedPolicy> => {
       if (isModel(name)) return { name, model: name.slice(4) };
       if (!isPolicyFile(name)) return { name, found: findPolicy(env, name) };
-      if (isPolicyModule(name)) {
+      if (isPolicyModule(name))
         throw new InputError(
           `${name}: expected a file that training wrote, got a module; \`servegym policy evaluate ${name}\` scores its functions`,
         );
-      }
       return { name, found: await decodeInputFile(name, (bytes) => findPolicy(env, bytes)) };
     }),
   );
@@ -202,7 +190,7 @@ export async function readInputs(
     task,
     inputs: {
       ...(Object.keys(scenario).length > 0 && { scenario }),
-      ...(options.table !== undefined && { table: await readOwnTable(options.table) }),
+      ...(await readTable(options.table)),
     },
   };
 }

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import {
   drawPrefixes,
   drawWorkload,
-  type FittedWorkload,
   llmserve,
   PUBLIC_WORKLOAD_IDS,
   type PublicWorkloadId,
@@ -26,14 +25,6 @@ import type { OptionTable, WordTable } from '../command-table.ts';
 import { InputError } from '../failure.ts';
 import { showProgress } from '../output/progress.ts';
 import { above, numberAbove, parseShares, whole, wholeNumber } from './options.ts';
-
-/** Lengths of drawn requests: nominal ones, or from a share of these to all of them. */
-interface Lengths {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  /** Shortest length over the nominal one. */
-  readonly range?: number;
-}
 
 /** Traffic as it is named on a command line: a file, or what is drawn. */
 export type TrafficSource = {
@@ -66,18 +57,14 @@ const REQUESTS_EACH = 10;
 /** Blocks of prefixes that are drawn: some 300 MB of them. */
 const MOST_BLOCKS = 20_000_000;
 
-/** Model of a traffic. */
-interface DrawnTraffic {
-  readonly id: PublicWorkloadId;
-  /**
-   * Model of the arrivals, where those of the own trace are too few to say how requests come to a GPU. The text that a
-   * prompt shares with an earlier one then lies as many requests back as in the trace, not as many seconds.
-   */
-  readonly arrivals?: PublicWorkloadId;
-}
-
-/** Models of traffic by what people call them, and by the ids of their traces. */
-const MODELS: Readonly<Record<string, DrawnTraffic>> = {
+/**
+ * Models of traffic by what people call them, and by the ids of their traces; `arrivals` is the model of these, where those of the
+ * own trace are too few to say how requests come to a GPU. The text that a prompt shares with an earlier one then lies as many
+ * requests back as in the trace, not as many seconds.
+ */
+const MODELS: Readonly<
+  Record<string, { readonly id: PublicWorkloadId; readonly arrivals?: PublicWorkloadId }>
+> = {
   chat: { id: 'azure-conversation-2023' },
   code: { id: 'azure-code-2023' },
   rag: { id: 'ragpulse', arrivals: 'azure-conversation-2023' },
@@ -121,7 +108,11 @@ function parseKind(text: string): TrafficKind {
   const [, kind, count, of] = /^(closed|batch):(\d+)x(.+)$/.exec(text) ?? [];
   if (kind === 'batch') {
     const drawn = { ...lengthsIn(of, text), requests: wholeNumber(1, MOST_REQUESTS)(count) };
-    return { kind: 'drawn', isBatch: true, draw: ({ seed }) => batchTrace(drawn, seed) };
+    const draw = ({ seed }: TrafficOptions) =>
+      drawn.range === undefined
+        ? closedBatch(drawn.requests, drawn.inputTokens, drawn.outputTokens)
+        : drawLengths({ ...drawn, seed });
+    return { kind: 'drawn', isBatch: true, draw };
   }
   if (kind === 'closed') {
     const concurrency = wholeNumber(1, 1_000_000)(count);
@@ -155,15 +146,14 @@ function parseKind(text: string): TrafficKind {
 
 const SECONDS: Readonly<Record<string, number>> = { h: 3600, min: 60, m: 60, s: 1 };
 
-function lengthsIn(text: string, whole: string): Lengths {
+/** Lengths of drawn requests: nominal ones, or from a share of these, `range`, to all of them. */
+function lengthsIn(text: string, whole: string) {
   const [, input, output, range] = /^(\d+):(\d+)(?:~([\d.]+))?$/.exec(text) ?? [];
   if (output === undefined)
     throw new InvalidArgumentError(`Expected lengths such as 2048:256 or 2048:256~0.8, got \`${whole}\`.`);
   const tokens = wholeNumber(1, MOST_TOKENS);
-  return {
-    ...{ inputTokens: tokens(input), outputTokens: tokens(output) },
-    ...(range !== undefined && { range: numberAbove(0, 1)(range) }),
-  };
+  const lengths = { inputTokens: tokens(input), outputTokens: tokens(output) };
+  return { ...lengths, ...(range !== undefined && { range: numberAbove(0, 1)(range) }) };
 }
 
 /** Requests of a traffic. */
@@ -186,13 +176,14 @@ interface TrafficOptions {
 }
 
 /** Reads or draws the requests of a traffic; how a file was read is printed on standard error. @throws InputError */
-export async function openTraffic(source: TrafficSource, options: TrafficOptions): Promise<OpenedTraffic> {
-  const opened = await openKind(source, options);
-  if (source.adapters === undefined) return opened;
-  return { ...opened, trace: drawAdapters(opened.trace, source.adapters, options.seed) };
-}
-
-async function openKind(source: TrafficKind, options: TrafficOptions): Promise<OpenedTraffic> {
+export async function openTraffic(
+  { adapters, ...source }: TrafficSource,
+  options: TrafficOptions,
+): Promise<OpenedTraffic> {
+  if (adapters !== undefined) {
+    const opened = await openTraffic(source, options);
+    return { ...opened, trace: drawAdapters(opened.trace, adapters, options.seed) };
+  }
   if (source.kind === 'task') return { ...taskTrace(source.task, options.seed), isBatch: false };
   const { concurrency } = source;
   if (source.kind === 'drawn')
@@ -220,11 +211,9 @@ export async function readTraffic(
   options: Omit<TraceFileOptions, 'onProgress'> = {},
 ): Promise<ReadTrace> {
   try {
-    return await readTrace(file, {
-      ...options,
-      onProgress: (done: number, of: number) =>
-        showProgress(`reading ${file}: ${Math.round((100 * done) / of)} %`),
-    });
+    const onProgress = (done: number, of: number) =>
+      showProgress(`reading ${file}: ${Math.round((100 * done) / of)} %`);
+    return await readTrace(file, { ...options, onProgress });
   } catch (error) {
     if (!(error instanceof SimulatorError)) throw error;
     const { field = '', message } = error;
@@ -268,14 +257,6 @@ export function readingLine(path: string, reading: TraceReading, requests: numbe
   return `${path}: ${[format, read, counts].filter(Boolean).join('; ')}`;
 }
 
-/** Requests that are all there at the start. */
-function batchTrace(drawn: Lengths & { readonly requests: number }, seed: number): Trace {
-  const { requests, inputTokens, outputTokens, range } = drawn;
-  return range === undefined
-    ? closedBatch(requests, inputTokens, outputTokens)
-    : drawLengths({ ...drawn, seed });
-}
-
 /** Traffic of a model, with the prefixes that its prompts share. @throws InputError */
 function modelTrace(
   name: string,
@@ -287,46 +268,30 @@ function modelTrace(
   const model = publicWorkload(id);
   const { arrivals } = other === undefined ? model : publicWorkload(other);
   const own = model.arrivals.perSecond;
-  if (rate === undefined && other !== undefined) {
+  if (rate === undefined && other !== undefined)
     throw new InputError(
       `${name}: expected a rate, such as ${name}@3/s, as its trace has ${own.toPrecision(1)} requests a second`,
     );
-  }
   const rateScale = rate === undefined ? 1 : rate / arrivals.perSecond;
-  const { arrivalSeconds, inputTokens, outputTokens } = drawWorkload({ ...model, arrivals }, seed, seconds, {
-    rateScale,
-  });
-  const timeScale = other === undefined ? 1 : (rate ?? own) / own;
-  return {
+  const drawn = drawWorkload({ ...model, arrivals }, seed, seconds, { rateScale });
+  const { arrivalSeconds, inputTokens } = drawn;
+  const trace = {
     source: name === id ? id : `${name} (${id})`,
     arrivalMs: Float64Array.from(arrivalSeconds, (second) => 1000 * second),
     inputTokens: Int32Array.from(inputTokens),
-    outputTokens: Int32Array.from(outputTokens),
-    ...(!withoutPrefixes &&
-      model.prefixes !== null && {
-        prefixBlocks: drawnBlocks(name, model.prefixes, seed, {
-          inputTokens,
-          arrivalSeconds: arrivalSeconds.map((second) => timeScale * second),
-        }),
-      }),
+    outputTokens: Int32Array.from(drawn.outputTokens),
   };
-}
-
-function drawnBlocks(
-  name: string,
-  prefixes: NonNullable<FittedWorkload['prefixes']>,
-  seed: number,
-  requests: { readonly arrivalSeconds: readonly number[]; readonly inputTokens: readonly number[] },
-): Trace['prefixBlocks'] {
-  const { arrivalSeconds, inputTokens } = requests;
+  const { prefixes } = model;
+  if (withoutPrefixes || prefixes === null) return trace;
   const blocks = inputTokens.reduce((sum, tokens) => sum + Math.ceil(tokens / prefixes.blockTokens), 0);
-  if (blocks > MOST_BLOCKS) {
+  if (blocks > MOST_BLOCKS)
     throw new InputError(
       `${name}: expected fewer requests, for a shorter time or a lower rate: ${inputTokens.length.toLocaleString('en-US')} share too many prefixes to hold`,
     );
-  }
-  const { chunkTokens, ids, offsets } = drawPrefixes(prefixes, seed, arrivalSeconds, inputTokens);
-  return { blockTokens: chunkTokens, ids, offsets };
+  const timeScale = other === undefined ? 1 : (rate ?? own) / own;
+  const times = arrivalSeconds.map((second) => timeScale * second);
+  const { chunkTokens, ids, offsets } = drawPrefixes(prefixes, seed, times, inputTokens);
+  return { ...trace, prefixBlocks: { blockTokens: chunkTokens, ids, offsets } };
 }
 
 /** Requests of an episode of a task, with their classes where the task has several. */

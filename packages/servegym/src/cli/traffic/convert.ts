@@ -41,7 +41,7 @@ export const convertCommand = () =>
       prefixBlockTokens: whole(
         '<n>',
         1,
-        1_000_000,
+        1e6,
         `tokens that one prefix hash stands for (default: ${BLOCK_TOKENS})`,
       ),
       load: whole('<n>', 1, 10_000, 'which load of a benchmark that has several'),
@@ -82,13 +82,7 @@ async function writeTraffic(path: string, trace: Trace): Promise<void> {
 }
 
 /** Requests as Mooncake's traces have them; the first names the size of the blocks where it is another. */
-function* jsonLines({
-  arrivalMs,
-  inputTokens,
-  outputTokens,
-  adapters,
-  prefixBlocks,
-}: Trace): Generator<string> {
+function* jsonLines({ arrivalMs, inputTokens, outputTokens, adapters, prefixBlocks }: Trace) {
   const { blockTokens = BLOCK_TOKENS, ids, offsets } = prefixBlocks ?? {};
   for (let i = 0; i < arrivalMs.length; i++) {
     const request = {
@@ -104,7 +98,7 @@ function* jsonLines({
 }
 
 /** Requests with the columns of the Azure traces. */
-function* csvLines({ arrivalMs, inputTokens, outputTokens, adapters }: Trace): Generator<string> {
+function* csvLines({ arrivalMs, inputTokens, outputTokens, adapters }: Trace) {
   yield `TIMESTAMP,ContextTokens,GeneratedTokens${adapters ? ',adapter' : ''}\n`;
   for (let i = 0; i < arrivalMs.length; i++) {
     const adapter = adapters ? `,${adapters.names[adapters.of[i] - 1] ?? ''}` : '';
@@ -120,13 +114,10 @@ function timestamp(seconds: number): string {
 }
 
 function parseMap(text: string): Partial<Record<TraceColumn, string>> {
-  const map: Record<string, string> = {};
-  for (const part of text.split(',')) {
+  const pairs = text.split(',').map((part) => {
     const [column, name] = part.split(/=(.*)/s).map((piece) => piece.trim());
-    if (column === undefined || !COLUMNS.includes(column) || !name) {
-      throw new InvalidArgumentError(`Expected ${COLUMNS.join(', ')}, each =name, got \`${part}\`.`);
-    }
-    map[column] = name;
-  }
-  return map;
+    if (COLUMNS.includes(column) && name) return [column, name];
+    throw new InvalidArgumentError(`Expected ${COLUMNS.join(', ')}, each =name, got \`${part}\`.`);
+  });
+  return Object.fromEntries(pairs);
 }

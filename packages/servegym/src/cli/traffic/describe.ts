@@ -1,5 +1,5 @@
 import { type FittedWorkload, PUBLIC_WORKLOAD_IDS, publicWorkload } from '@servegym/environments';
-import { figure, snakeCase, terminalBars } from '@servegym/operators/report';
+import { figure, percent, snakeCase, terminalBars } from '@servegym/operators/report';
 import {
   describeTrace,
   type LengthSummary,
@@ -37,9 +37,7 @@ export const describeCommand = () =>
   });
 
 /** How drawn traffic was read. */
-const DRAWN: TraceReading = {
-  ...{ format: 'drawn', columns: {}, arrivalUnit: 'ms', unanswered: 0, outOfOrder: 0 },
-};
+const DRAWN: TraceReading = { format: 'drawn', columns: {}, arrivalUnit: 'ms', unanswered: 0, outOfOrder: 0 };
 
 const PLOT_ROWS = 6;
 
@@ -50,14 +48,12 @@ type Lengths = readonly [name: string, summary: LengthSummary];
 function descriptionText(description: TraceDescription): string {
   const { durationS, requestsPerS, inputTokensPerS, outputTokensPerS, windows, odd } = description;
   const { gapVariation, longestGapS, sharedPrefix: shared, requestsPerSOverTime: rates } = description;
+  const tokens = `${figure(inputTokensPerS)} prompt and ${figure(outputTokensPerS)} output tokens/s`;
   const chart = terminalBars(rates, { rows: PLOT_ROWS, label: figure });
   return [
     ...facts([
       ['duration', duration(durationS)],
-      [
-        'rate',
-        `${figure(requestsPerS)} requests/s, ${figure(inputTokensPerS)} prompt and ${figure(outputTokensPerS)} output tokens/s`,
-      ],
+      ['rate', `${figure(requestsPerS)} requests/s, ${tokens}`],
       [
         'gaps',
         `variation ${figure(gapVariation)} (1 for a Poisson process), the longest ${duration(longestGapS)}`,
@@ -67,12 +63,7 @@ function descriptionText(description: TraceDescription): string {
       ({ windowS, peakRequestsPerS, dispersion }) =>
         `  busiest ${duration(windowS).padEnd(6)} ${figure(peakRequestsPerS).padStart(8)} requests/s, dispersion ${figure(dispersion)}`,
     ),
-    ...facts([
-      [
-        'prefixes',
-        shared === null ? null : `${(100 * shared).toFixed(1)} % of the prompt tokens seen before`,
-      ],
-    ]),
+    ...facts([['prefixes', shared === null ? null : `${percent(shared)} of the prompt tokens seen before`]]),
     '',
     ...table<Lengths>(
       [
@@ -100,11 +91,9 @@ function duration(s: number): string {
 
 /** Figures of the models, and their distances to their traces. */
 function trafficTable(models: readonly FittedWorkload[]): string {
-  const name: Column<FittedWorkload>[1] = ({ id }) => id;
-  const distance = (heading: string, of: (fit: FittedWorkload['fit']) => number): Column<FittedWorkload> => [
-    heading,
-    ({ fit }) => of(fit).toFixed(3),
-  ];
+  const name = ({ id }: FittedWorkload) => id;
+  const distance = (heading: string, of: (fit: FittedWorkload['fit']) => number) =>
+    [heading, ({ fit }: FittedWorkload) => of(fit).toFixed(3)] as const;
   const scales = [...new Set(models.flatMap(({ fit }) => fit.dispersion.map(({ seconds }) => seconds)))];
   return [
     ...table(models, [
@@ -115,10 +104,7 @@ function trafficTable(models: readonly FittedWorkload[]): string {
       ['p99', ({ lengths }) => quantile(lengths, lengths.input, 0.99)],
       ['output p50', ({ lengths }) => quantile(lengths, lengths.output, 0.5)],
       ['p99', ({ lengths }) => quantile(lengths, lengths.output, 0.99)],
-      [
-        'shared prefix',
-        ({ prefixes }) => (prefixes === null ? '-' : `${(100 * prefixes.cacheableShare).toFixed(0)} %`),
-      ],
+      ['shared prefix', ({ prefixes: p }) => (p === null ? '-' : `${(100 * p.cacheableShare).toFixed(0)} %`)],
     ]),
     '',
     ...table(models, [
@@ -135,15 +121,13 @@ function trafficTable(models: readonly FittedWorkload[]): string {
     '',
     ...table(models, [
       ['variance / mean of arrivals, trace | model', name],
-      ...scales.map(
-        (scale): Column<FittedWorkload> => [
-          `${scale} s`,
-          ({ fit }) => {
-            const at = fit.dispersion.find(({ seconds }) => seconds === scale);
-            return at === undefined ? '-' : `${at.trace.toPrecision(3)} | ${at.model.toPrecision(3)}`;
-          },
-        ],
-      ),
+      ...scales.map((scale): Column<FittedWorkload> => {
+        const dispersion = ({ fit }: FittedWorkload) => {
+          const at = fit.dispersion.find(({ seconds }) => seconds === scale);
+          return at === undefined ? '-' : `${at.trace.toPrecision(3)} | ${at.model.toPrecision(3)}`;
+        };
+        return [`${scale} s`, dispersion];
+      }),
     ]),
   ].join('\n');
 }
@@ -152,7 +136,7 @@ function quantile(
   { probabilities }: FittedWorkload['lengths'],
   quantiles: readonly number[],
   probability: number,
-): string {
+) {
   const distances = probabilities.map((p) => Math.abs(p - probability));
   return `${quantiles[distances.indexOf(Math.min(...distances))]}`;
 }

@@ -7,7 +7,7 @@ import type { JobEngine } from '@servegym/jobs';
 import { counted } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import { rangeOf, whole } from '../arguments/options.ts';
-import { readOwnTable, readScenario, scenarioOptions, taskNamed } from '../arguments/scenario-options.ts';
+import { readScenario, readTable, scenarioOptions, taskNamed } from '../arguments/scenario-options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError, untilInterrupted } from '../failure.ts';
 import { queue, withJobs } from '../jobs.ts';
@@ -125,7 +125,7 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
   const run = {
     ...{ environment, task, algorithm, steps, seed },
     ...(hasScenario && { scenario }),
-    ...(table !== undefined && { table: await readOwnTable(table) }),
+    ...(await readTable(table)),
   } as TrainingRun;
   // Refuses a scenario or a table that the task cannot be learned under, before anything is written.
   if (algorithm === 'ppo') learningTaskOf(run);
