@@ -81,6 +81,10 @@ export class InputError extends Error {
   }
 }
 
+/** A file whose content cannot be used. */
+export const invalidFile = (message: string, cause?: unknown) =>
+  new InputError(message, { code: 'INVALID_FILE', cause });
+
 /** An error of a file of sessions, runs or a season as bad input; another one as it is. */
 export function storeFailure(error: unknown): unknown {
   const { code, message } = Object(error) as { code?: string; message: string };

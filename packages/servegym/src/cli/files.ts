@@ -15,7 +15,7 @@ import {
   type ServedModel,
 } from '@servegym/profiles';
 import type { EngineProfile } from '@servegym/simulator';
-import { InputError, InterruptedError, isInputError, onInterrupt } from './failure.ts';
+import { InputError, InterruptedError, invalidFile, isInputError, onInterrupt } from './failure.ts';
 
 /** Why a file cannot be read or written. */
 const REASONS: Record<string, string> = {
@@ -28,9 +28,7 @@ const REASONS: Record<string, string> = {
 };
 
 /** Text of a file that somebody named on the command line. @throws InputError when it cannot be read. */
-export async function readInputFile(path: string): Promise<string> {
-  return (await readInputBytes(path)).toString('utf8');
-}
+export const readInputFile = async (path: string) => (await readInputBytes(path)).toString('utf8');
 
 /** Bytes of a file that somebody named on the command line. @throws InputError when it cannot be read. */
 async function readInputBytes(path: string): Promise<Buffer> {
@@ -53,7 +51,7 @@ export function parseInputJson(text: string, path: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new InputError(`${path} is no JSON: ${(error as Error).message}`, { code: 'INVALID_FILE' });
+    throw invalidFile(`${path} is no JSON: ${(error as Error).message}`);
   }
 }
 
@@ -63,8 +61,7 @@ export async function importInputFile(path: string): Promise<Readonly<Record<str
   try {
     return await import(pathToFileURL(resolve(path)).href);
   } catch (error) {
-    const { message } = error as Error;
-    throw new InputError(`${path} could not be loaded: ${message}`, { code: 'INVALID_FILE', cause: error });
+    throw invalidFile(`${path} could not be loaded: ${(error as Error).message}`, error);
   }
 }
 

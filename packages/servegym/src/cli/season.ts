@@ -21,7 +21,7 @@ import { openEnvironment } from '../server/open-environment.ts';
 import { above, allowedHosts, listenOptions, whole, withBoundName } from './arguments/options.ts';
 import { defineCommand } from './command-table.ts';
 import { GAIN_LEGEND, gainColumns, gainsJson } from './evaluate/evaluation-report.ts';
-import { InputError, storeFailure } from './failure.ts';
+import { InputError, invalidFile, storeFailure } from './failure.ts';
 import { readInputJson, writeJsonFile } from './files.ts';
 import { jobOptions, withJobs } from './jobs.ts';
 import { printResult, table } from './output/print-result.ts';
@@ -200,10 +200,8 @@ async function readResults(path: string): Promise<SeasonResults> {
   const reading = seasonResults.safeParse(await readInputJson(path));
   if (reading.success) return reading.data;
   const [issue] = reading.error.issues;
-  throw new InputError(
-    `expected the results of a season in ${path}: ${issue?.path.join('.')}: ${issue?.message}`,
-    { code: 'INVALID_FILE' },
-  );
+  const where = `${issue?.path.join('.')}: ${issue?.message}`;
+  throw invalidFile(`expected the results of a season in ${path}: ${where}`);
 }
 
 type Definition = EnvironmentDefinition<unknown, object, object>;
@@ -211,12 +209,10 @@ type Definition = EnvironmentDefinition<unknown, object, object>;
 /** The environment of a season. @throws InputError when there is none, or it cannot be replayed */
 export async function seasonDefinition(name: string): Promise<Definition> {
   const { definition } = await openEnvironment(name);
-  if (definition.replayable === false || !definition.grade) {
-    throw new InputError(
-      `Expected an environment whose episodes can be replayed and graded, got ${definition.id}`,
-    );
-  }
-  return definition;
+  if (definition.replayable !== false && definition.grade) return definition;
+  throw new InputError(
+    `Expected an environment whose episodes can be replayed and graded, got ${definition.id}`,
+  );
 }
 
 /** Judges the episodes of an environment: beside anchors for each seed where it has them, else by its grader. */
@@ -243,7 +239,6 @@ export function seasonScoring(
 type Submission = SeasonResults['submissions'][number];
 type Episodes = Submission['episodes'];
 
-/** Figures of a submission over some episodes. */
 type Standing = ReturnType<typeof standingOf>;
 
 /** The ranking of a season: by the gain of the mean return over all tasks, or by the mean score without anchors. */
@@ -287,10 +282,10 @@ export const rankingForm = {
     ].join('\n'),
 };
 
-function ofTask(episodes: Episodes, taskId: string | number): Episodes {
-  return episodes.filter((episode) => episode.task_id === taskId);
-}
+const ofTask = (episodes: Episodes, taskId: string | number): Episodes =>
+  episodes.filter((episode) => episode.task_id === taskId);
 
+/** Figures of a submission over some episodes. */
 function standingOf(tasks: readonly Episodes[]) {
   const all = tasks.flat();
   const returns = tasks.map((episodes) =>
@@ -310,6 +305,4 @@ function standingOf(tasks: readonly Episodes[]) {
   };
 }
 
-function figuresJson({ gains, score }: Pick<Standing, 'gains' | 'score'>) {
-  return { ...gainsJson(gains), score };
-}
+const figuresJson = ({ gains, score }: Pick<Standing, 'gains' | 'score'>) => ({ ...gainsJson(gains), score });

@@ -27,7 +27,7 @@ import {
 } from '@servegym/openenv';
 import { RandomStream } from '@servegym/simulator';
 import { readTable } from '../cli/arguments/scenario-options.ts';
-import { InputError } from '../cli/failure.ts';
+import { InputError, invalidFile } from '../cli/failure.ts';
 import { importInputFile } from '../cli/files.ts';
 import type { OutsideCalls } from './outside-calls.ts';
 
@@ -72,9 +72,8 @@ async function loadEnvironment(path: string): Promise<OpenedEnvironment['definit
     );
   const definitions = Object.values(await importInputFile(path)).filter(isDefinition);
   if (definitions.length === 1) return definitions[0];
-  throw new InputError(
+  throw invalidFile(
     `Expected \`${path}\` to export one environment, made with \`defineEnvironment\`; it exports ${definitions.length}.`,
-    { code: 'INVALID_FILE' },
   );
 }
 

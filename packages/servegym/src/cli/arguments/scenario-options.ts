@@ -17,7 +17,7 @@ import {
 import { readTrace } from '@servegym/operators/traces';
 import type { OptionTable, OptionValues } from '../command-table.ts';
 import type { EvaluateOptions } from '../evaluate/command.ts';
-import { InputError } from '../failure.ts';
+import { InputError, invalidFile } from '../failure.ts';
 import { decodeInputFile, importInputFile, readInputJson } from '../files.ts';
 import { isPolicyModule } from '../policy/import-policy.ts';
 import { within } from './options.ts';
@@ -112,9 +112,7 @@ async function content(path: string): Promise<unknown> {
   if (/\.json$/i.test(path)) return readInputJson(path);
   const module = await importInputFile(path);
   if (module.default !== undefined) return module.default;
-  throw new InputError(`expected the task to be the default export of ${path}, which has none`, {
-    code: 'INVALID_FILE',
-  });
+  throw invalidFile(`expected the task to be the default export of ${path}, which has none`);
 }
 
 /**

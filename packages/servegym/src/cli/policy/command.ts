@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { watch } from 'node:fs/promises';
 import { above, whole } from '../arguments/options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
-import { InputError, isInputError, untilInterrupted } from '../failure.ts';
+import { InputError, invalidFile, isInputError, untilInterrupted } from '../failure.ts';
 import { readInputFile, writeOutputFile } from '../files.ts';
 import { printResult } from '../output/print-result.ts';
 import { showProgress } from '../output/progress.ts';
@@ -67,12 +67,8 @@ export const evaluateCommand = () =>
         if (!watches) return printResult(json, await evaluate(), evaluationForm);
         await atEachSave(file, async () => {
           const { combinedScore, ci95, faults } = await evaluate();
-          const [low, high] = ci95.map((end) => end.toFixed(3));
-          console.log(
-            [`${combinedScore.toFixed(3)} (${low} to ${high})`, ...faults.map(({ message }) => message)].join(
-              '; ',
-            ),
-          );
+          const [score, low, high] = [combinedScore, ...ci95].map((figure) => figure.toFixed(3));
+          console.log([`${score} (${low} to ${high})`, ...faults.map(({ message }) => message)].join('; '));
         });
       });
     },
@@ -121,25 +117,22 @@ export async function withEvaluator<Result>(
     secret: secretFile,
     traces: most,
     requests,
-    timeLimit: seconds,
-    memory: memoryMiB,
+    ...given
   }: Omit<OptionValues<typeof options>, 'json'>,
   use: (evaluator: PolicyEvaluator, secret: string | undefined) => Promise<Result>,
 ): Promise<Result> {
   if (secretFile !== undefined && split !== 'test')
     throw new InputError('expected --secret with --split test: the other traces are given');
-  const given = secretFile === undefined ? undefined : (await readInputFile(secretFile)).trim();
-  if (given !== undefined && !/^[0-9a-f]{64}$/.test(given))
-    throw new InputError(`expected 64 hexadecimal digits in ${secretFile}, got ${given.length} characters`, {
-      code: 'INVALID_FILE',
-    });
-  const limits = { requests, seconds, memoryMiB };
+  const told = secretFile === undefined ? undefined : (await readInputFile(secretFile)).trim();
+  if (told !== undefined && !/^[0-9a-f]{64}$/.test(told))
+    throw invalidFile(`expected 64 hexadecimal digits in ${secretFile}, got ${told.length} characters`);
+  const limits = { requests, seconds: given.timeLimit, memoryMiB: given.memory };
   // They start while this process loads what draws the traces.
   const trials = startTrials(limits, Math.min(most ?? Infinity, data.suites[suite].train.length));
   try {
     const { PolicyEvaluator } = await import('./evaluate-policy.ts');
     const { drawSecret, tracesOf } = await import('./suite.ts');
-    const secret = given ?? drawSecret();
+    const secret = told ?? drawSecret();
     const traces = tracesOf(suite, split, secret).slice(0, most);
     const evaluator = new PolicyEvaluator(suite, split, traces, limits, trials);
     return await use(evaluator, split === 'test' ? secret : undefined);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import type { PolicyFault } from '@servegym/simulator';
-import { InputError } from '../failure.ts';
+import { InputError, invalidFile } from '../failure.ts';
 import { readInputFile } from '../files.ts';
 import { isPython } from './python-guest.ts';
 import { REFERENCE_NAMES, type ReferenceName } from './references.ts';
@@ -51,21 +51,17 @@ export function policySource(text: string, path: string): string {
   try {
     if (/\.[cm]?ts$/.test(path)) source = stripTypeScriptTypes(text);
   } catch (error) {
-    throw new InputError(`${path}: ${(error as Error).message}`, { code: 'INVALID_FILE' });
+    throw invalidFile(`${path}: ${(error as Error).message}`);
   }
   // The function that policies are declared with is there without it.
   source = source.replace(/^[ \t]*import\s*\{\s*definePolicy\s*,?\s*\}\s*from\s*(['"])[@\w/]+\1/m, (found) =>
     found.replace(/[^\n]/g, ' '),
   );
   const at = source.search(/\bimport\b/);
-  if (at >= 0) {
-    const line = source.slice(0, at).split('\n').length;
-    throw new InputError(
-      `${path}:${line}: expected a policy without imports, but for \`import { definePolicy } from 'servegym'\`; the word \`import\` may stand nowhere else, also in no comment`,
-      { code: 'INVALID_FILE' },
-    );
-  }
-  return source;
+  if (at < 0) return source;
+  throw invalidFile(
+    `${path}:${source.slice(0, at).split('\n').length}: expected a policy without imports, but for \`import { definePolicy } from 'servegym'\`; the word \`import\` may stand nowhere else, also in no comment`,
+  );
 }
 
 /** The trace with the least gain over the default. */
@@ -149,8 +145,7 @@ export class PolicyEvaluator {
     // While the processes serve, a trace that is soon needed is drawn.
     const draw = () => void (later < this.#traces.length && this.#trial(later));
     const answer = await process.run(this.#trial(at), played, draw);
-    if (typeof answer !== 'string' && 'refusal' in answer)
-      throw new InputError(`${file}: ${answer.refusal}`, { code: 'INVALID_FILE' });
+    if (typeof answer !== 'string' && 'refusal' in answer) throw invalidFile(`${file}: ${answer.refusal}`);
     const problem = typeof answer === 'string' ? null : impossible(this.#trial(at), answer.result);
     const between = await this.#between(at, process);
     if (typeof answer === 'string' || problem !== null) {

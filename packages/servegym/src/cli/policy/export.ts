@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { startPolicy } from '@servegym/simulator';
 import { defineCommand } from '../command-table.ts';
-import { InputError } from '../failure.ts';
+import { invalidFile } from '../failure.ts';
 import { readInputFile, writeOutputFile } from '../files.ts';
 import { policySource } from './evaluate-policy.ts';
 import { pickerConfig, scorerPlugin, scorerWeights } from './export-epp.ts';
@@ -47,7 +47,7 @@ export async function exported(to: keyof typeof TARGETS, file: string): Promise<
 type Functions = ReturnType<typeof startPolicy>;
 
 function refuse(file: string, reason: string): never {
-  throw new InputError(`${file}: ${reason}`, { code: 'INVALID_FILE' });
+  throw invalidFile(`${file}: ${reason}`);
 }
 
 /** A module of Python with the policy in it, which a process of Node runs where it is JavaScript. */

@@ -5,7 +5,7 @@ import {
   SimulatorError,
   startPolicy,
 } from '@servegym/simulator';
-import { InputError } from '../failure.ts';
+import { invalidFile } from '../failure.ts';
 import { readInputFile } from '../files.ts';
 import { policySource } from './evaluate-policy.ts';
 import { isPython, playPython, pythonOf } from './python-guest.ts';
@@ -36,7 +36,7 @@ export async function importPolicy(path: string): Promise<Policy> {
   } catch (error) {
     const { message } = error as Error;
     const text = error instanceof SimulatorError ? message : `${path}: ${message}`;
-    throw new InputError(text, { code: 'INVALID_FILE' });
+    throw invalidFile(text);
   }
 }
 
@@ -52,7 +52,7 @@ function importPython(source: string, file: string): Policy {
       forgotten.register(functions, close);
       return functions as PolicyFunctions;
     } catch (error) {
-      throw new InputError(`${file}: ${(error as Error).message}`, { code: 'INVALID_FILE' });
+      throw invalidFile(`${file}: ${(error as Error).message}`);
     }
   };
   let next: PolicyFunctions | null = start();

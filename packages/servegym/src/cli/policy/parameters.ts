@@ -1,4 +1,4 @@
-import { InputError } from '../failure.ts';
+import { invalidFile } from '../failure.ts';
 
 /** The object of numbers in a policy's text that a search changes, in JavaScript or Python. */
 const PARAMETERS = /(?:\bconst |^)parameters(?:\s*:[^=]+)?\s*=\s*\{([^}]*)\}/m;
@@ -20,8 +20,7 @@ export function parametersOf(text: string, file: string): readonly { name: strin
     value: Number(value.replaceAll('_', '')),
   }));
   if (found.length > 0) return found;
-  throw new InputError(
+  throw invalidFile(
     `${file}: expected numbers to search in \`const parameters = { name: 1.5 };\` (Python: \`parameters = {"name": 1.5}\`), got none`,
-    { code: 'INVALID_FILE' },
   );
 }

@@ -20,6 +20,9 @@ export interface PythonPolicy {
   readonly python: string;
 }
 
+/** The end of the process that plays it. */
+type Ending = { close(): void; hasEnded(): boolean };
+
 /** Replicas that a call shows: those of the largest fleets that are simulated. */
 const REPLICAS = 4096;
 /** Doubles before the numbers of a call, and of an answer. */
@@ -27,29 +30,20 @@ const [CALL, ANSWER] = [8, 3];
 const { REQUEST, REPLICA, ROWS, HASHES } = GUEST;
 
 /** The Python to run policies with. */
-export function pythonOf(environment: NodeJS.ProcessEnv): string {
-  return environment.SERVEGYM_PYTHON ?? 'python3';
-}
+export const pythonOf = (environment: NodeJS.ProcessEnv) => environment.SERVEGYM_PYTHON ?? 'python3';
 
 /** True for a file in Python. */
-export function isPython(path: string): boolean {
-  return path.endsWith('.py');
-}
+export const isPython = (path: string) => path.endsWith('.py');
 
 /** The text of a policy in Python without texts of several lines and lines of comments. */
-export function pythonCode(source: string): string {
-  return source.replace(/"""[\s\S]*?"""|^\s*#.*$/gm, '');
-}
+export const pythonCode = (source: string) => source.replace(/"""[\s\S]*?"""|^\s*#.*$/gm, '');
 
 /**
  * The functions of a policy in Python. Calls wait for its answer; they throw once its process has ended.
  * @param random the next random number of a run
  * @throws Error with a sentence for the policy's author, also where there is no such Python
  */
-export function playPython(
-  policy: PythonPolicy,
-  random: (fleet: FleetView) => number,
-): GuestPolicy & { close(): void; hasEnded(): boolean } {
+export function playPython(policy: PythonPolicy, random: (fleet: FleetView) => number): GuestPolicy & Ending {
   let fleet: FleetView | null = null;
   const guest = startGuest(policy, () => random(fleet!));
   const code = pythonCode(policy.source);
@@ -64,21 +58,15 @@ export function playPython(
   }
 }
 
-function startGuest(
-  policy: PythonPolicy,
-  random: () => number,
-): Guest & { close(): void; hasEnded(): boolean } {
+function startGuest(policy: PythonPolicy, random: () => number): Guest & Ending {
   const { source, file, isolatedMiB, seconds, python } = policy;
   const pipes = startProcess(python, isolatedMiB !== undefined);
   const numbers = ROWS * REQUEST.length + HASHES;
-  const call = new Float64Array(CALL + numbers);
-  const answer = new Float64Array(ANSWER + 2 * ROWS);
-  const requests = new Float64Array(ROWS * REQUEST.length);
-  const replicas = new Float64Array(REPLICAS * REPLICA.length);
+  const sizes = [CALL + numbers, ANSWER + 2 * ROWS, ROWS * REQUEST.length, REPLICAS * REPLICA.length];
+  const [call, answer, requests, replicas] = sizes.map((size) => new Float64Array(size));
   const [fleet, hashes] = [new Float64Array(GUEST.FLEET.length), new Float64Array(HASHES)];
   const [list, kinds] = [new Float64Array(ROWS), new Float64Array(ROWS)];
   let [shown, hashed, text, isOver] = [0, 0, '', false];
-
   /** Ends the guest, with the reason. */
   const over = (began: number) => {
     isOver = true;
@@ -179,10 +167,7 @@ function isRead(pipe: number, answer: Float64Array): boolean {
 }
 
 /** Starts Python with a pipe for calls and one for answers, whose ends here block: a policy is asked in the middle of a simulation. */
-function startProcess(
-  python: string,
-  isIsolated: boolean,
-): { readonly calls: number; readonly answers: number } {
+function startProcess(python: string, isIsolated: boolean): Readonly<{ calls: number; answers: number }> {
   if (process.platform === 'win32') throw new Error('expected Linux or macOS for a policy in Python');
   const folder = mkdtempSync(join(tmpdir(), 'policy-'));
   try {
@@ -192,19 +177,12 @@ function startProcess(
     const both = [openSync(callPath, 'r+'), openSync(answerPath, 'r+')];
     const theirs = [openSync(callPath, 'r'), openSync(answerPath, 'w')];
     const [calls, answers] = [openSync(callPath, 'a'), openSync(answerPath, 'r')];
-    const child = spawn(
-      python,
-      [
-        '-B',
-        ...(isIsolated ? ['-s', '-S'] : []),
-        fileURLToPath(new URL('./policy_guest.py', import.meta.url)),
-      ],
-      {
-        // Sets of strings have the same order in each run.
-        env: { ...(isIsolated ? {} : process.env), PATH: process.env.PATH, PYTHONHASHSEED: '0' },
-        stdio: [theirs[0], theirs[1], isIsolated ? 'ignore' : 'inherit'],
-      },
-    );
+    const guest = fileURLToPath(new URL('./policy_guest.py', import.meta.url));
+    const child = spawn(python, ['-B', ...(isIsolated ? ['-s', '-S'] : []), guest], {
+      // Sets of strings have the same order in each run.
+      env: { ...(isIsolated ? {} : process.env), PATH: process.env.PATH, PYTHONHASHSEED: '0' },
+      stdio: [theirs[0], theirs[1], isIsolated ? 'ignore' : 'inherit'],
+    });
     for (const end of [...both, ...theirs]) closeSync(end);
     child.once('error', () => {});
     child.unref();

@@ -1,6 +1,6 @@
 import { REQUEST_CLASSES } from '@servegym/environments';
 import { TICKS_PER_S } from '@servegym/simulator';
-import { type Interval, mean, percentileOfSorted, stratifiedBootstrap } from '@servegym/simulator/statistics';
+import { mean, percentileOfSorted, stratifiedBootstrap } from '@servegym/simulator/statistics';
 import type { Trial, TrialResult } from './trial.ts';
 
 /** Latency objectives of a class, ms; a request is late by the worst of those given. */
@@ -91,11 +91,11 @@ export function traceFigures(trial: Trial, result: TrialResult, worths: Worth) {
     if (share === 1) attained++;
     else if (arrivals[i] < firstViolation) firstViolation = arrivals[i];
   }
-  const usd = replicaSeconds.reduce(
-    (sum, seconds, pool) =>
-      sum + (seconds / 3600) * pools[pool].profile.gpu.count * pools[pool].profile.gpu.usdPerHour,
-    0,
-  );
+  const bill = replicaSeconds.map((seconds, pool) => {
+    const { gpu } = pools[pool].profile;
+    return (seconds / 3600) * gpu.count * gpu.usdPerHour;
+  });
+  const usd = bill.reduce((sum, each) => sum + each, 0);
   const shares = Array.from(tenants.values(), (each) => each.worth / each.price);
   return {
     value: (worth - usd) / price,
@@ -130,18 +130,14 @@ export function worstMinute(
     }),
   );
   const minuteOf = ({ arrivals }: TrialResult, i: number) => Math.floor(arrivals[i] / (60 * TICKS_PER_S));
-  const [losses, others] = results.map((result, r) => {
-    const sums: Record<number, number> = {};
+  const more: Record<number, number> = {};
+  for (const [r, result] of results.entries())
     for (const [i, usd] of lost[r].entries())
-      sums[minuteOf(result, i)] = (sums[minuteOf(result, i)] ?? 0) + usd;
-    return sums;
-  });
+      more[minuteOf(result, i)] = (more[minuteOf(result, i)] ?? 0) + (r === 0 ? usd : -usd);
   let [worst, most] = [-1, 0];
-  for (const [minute, usd] of Object.entries(losses)) {
-    const more = usd - (others[Number(minute)] ?? 0);
-    // Requests that never came have no minute.
-    if (more > most && minute !== 'NaN') [worst, most] = [Number(minute), more];
-  }
+  // Requests that never came have no minute.
+  for (const [minute, usd] of Object.entries(more))
+    if (usd > most && minute !== 'NaN') [worst, most] = [Number(minute), usd];
   if (worst < 0) return null;
   const idsOf = (result: TrialResult) =>
     Array.from(requests.classes.keys()).filter((i) => minuteOf(result, i) === worst);
@@ -195,16 +191,11 @@ export function classFigures(traces: readonly TraceFigures[]) {
       of.reduce((total, each) => total + count(each), 0);
     const ttft = Float64Array.from(of.flatMap((each) => each.ttft)).sort();
     const tpot = Float64Array.from(of.flatMap((each) => each.tpot)).sort();
-    return {
-      name,
-      requests: sum(({ requests }) => requests),
-      answered: ttft.length,
-      refused: sum(({ refused }) => refused),
-      ttftP50Ms: percentileOfSorted(ttft, 50),
-      ttftP99Ms: percentileOfSorted(ttft, 99),
-      tpotP50Ms: percentileOfSorted(tpot, 50),
-      tpotP99Ms: percentileOfSorted(tpot, 99),
-    };
+    const [ttftP50Ms, ttftP99Ms] = [50, 99].map((percent) => percentileOfSorted(ttft, percent));
+    const [tpotP50Ms, tpotP99Ms] = [50, 99].map((percent) => percentileOfSorted(tpot, percent));
+    const [requests, refused] = [sum((each) => each.requests), sum((each) => each.refused)];
+    const latencies = { ttftP50Ms, ttftP99Ms, tpotP50Ms, tpotP99Ms };
+    return { name, requests, answered: ttft.length, refused, ...latencies };
   });
 }
 
@@ -222,26 +213,19 @@ export interface PlayedTrace {
   readonly best: number;
 }
 
-/** A score over traces with its 95 % interval over the traces. */
-interface Score {
-  readonly score: number;
-  readonly ci95: Interval;
-}
-
 /** 0 for the default and 1 for the best known. */
-export function combinedScore(played: readonly PlayedTrace[]): Score {
-  return scored(played, (at) => at.policy - at.default);
-}
+export const combinedScore = (played: readonly PlayedTrace[]) =>
+  scored(played, (at) => at.policy - at.default);
 
 /** The score of one policy less that of another on the same traces. */
-export function scoreDifference(first: readonly PlayedTrace[], second: readonly PlayedTrace[]): Score {
-  return scored(first, (at, i) => at.policy - second[i].policy);
-}
+export const scoreDifference = (first: readonly PlayedTrace[], second: readonly PlayedTrace[]) =>
+  scored(first, (at, i) => at.policy - second[i].policy);
 
 /** Least gain of the best known that a score of 1 stands for, as a share of the price of all requests: a choice. */
 export const LEAST_UNIT = 0.001;
 
-function scored(played: readonly PlayedTrace[], gainOf: (at: PlayedTrace, i: number) => number): Score {
+/** A score over traces with its 95 % interval over the traces. */
+function scored(played: readonly PlayedTrace[], gainOf: (at: PlayedTrace, i: number) => number) {
   const unit = Math.max(LEAST_UNIT, mean(played.map((at) => at.best - at.default)));
   const gains = played.map((at, i) => gainOf(at, i) / unit);
   return { score: mean(gains), ci95: stratifiedBootstrap([gains], mean) };

@@ -21,7 +21,7 @@ import { deploymentOptions, readDeployment, readLaunchText } from '../arguments/
 import { above, whole } from '../arguments/options.ts';
 import { openTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
 import { defineCommand, flagOf, type OptionTable, type OptionValues } from '../command-table.ts';
-import { InputError, InterruptedError, untilInterrupted } from '../failure.ts';
+import { InputError, InterruptedError, invalidFile, untilInterrupted } from '../failure.ts';
 import { readGpu, readInputFile, readModel, readProfile, replaceFile, writeOutputFile } from '../files.ts';
 import { printResult, table } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
@@ -234,9 +234,7 @@ async function readLoads(file: string): Promise<MeasuredLoad[]> {
     const loads = JSON.parse(text) as readonly MeasuredLoad[];
     return loads.map(({ source, requests, failed }) => measuredLoad(source, requests, failed));
   } catch (error) {
-    throw new InputError(`${file}: expected the loads of an earlier run, got ${(error as Error).message}`, {
-      code: 'INVALID_FILE',
-    });
+    throw invalidFile(`${file}: expected the loads of an earlier run, got ${(error as Error).message}`);
   }
 }
 
