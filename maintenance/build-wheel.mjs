@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { basename, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from './setup/commands.mjs';
 import { ensurePython } from './setup/programs.mjs';
@@ -76,18 +76,9 @@ function installServer(folder) {
   );
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, overrides }));
   const packed = readdirSync(tarballs).map((name) => join(tarballs, name));
-  const options = [
-    '--omit=dev',
-    '--omit=optional',
-    '--ignore-scripts',
-    '--no-package-lock',
-    '--no-audit',
-    '--no-fund',
-  ];
-  execFileSync('npm', ['install', '--silent', ...options, ...packed], {
-    cwd: folder,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+  const options = '--omit=dev --omit=optional --ignore-scripts --no-package-lock --no-audit --no-fund';
+  const args = ['install', '--silent', ...options.split(' '), ...packed];
+  execFileSync('npm', args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
   rmSync(join(folder, 'package.json'));
 }
 
@@ -104,18 +95,11 @@ function prune(folder) {
     const isOurs = /(@servegym\/\w+|servegym)\/lib\//.test(path) && name.endsWith('.md');
     if (LEFT_OUT.test(name) && !LICENCE.test(name) && !isOurs) rmSync(path);
   }
-  for (const { parentPath } of files.filter(isManifest)) {
+  const isPackage = (path) => /[\\/]node_modules[\\/](@[^\\/]+[\\/])?[^@\\/][^\\/]*$/.test(path);
+  const manifests = files.filter(({ name, parentPath }) => name === 'package.json' && isPackage(parentPath));
+  for (const { parentPath } of manifests)
     if (!readdirSync(parentPath).some((name) => LICENCE.test(name)))
       throw new Error(
         `${relative(folder, parentPath)} has no licence file: keep the one that its text stands in`,
       );
-  }
-
-  function isManifest({ name, parentPath }) {
-    const parent = basename(dirname(parentPath));
-    const isPackage =
-      parent === 'node_modules' ||
-      (parent.startsWith('@') && basename(dirname(dirname(parentPath))) === 'node_modules');
-    return name === 'package.json' && isPackage;
-  }
 }

@@ -42,13 +42,14 @@ function iterationTimes(profile: string, contextTokens: number): string {
     });
     return { look, points };
   });
+  const tokens = contextTokens.toLocaleString('en-US');
   const chart: Chart = {
     label: 'Time of an iteration over the number of decoding sequences',
-    x: {
-      title: `decoding sequences, each with ${contextTokens.toLocaleString('en-US')} tokens of context`,
-      ...{ domain: [0, 64] },
+    x: { title: `decoding sequences, each with ${tokens} tokens of context`, domain: [0, 64] },
+    y: {
+      title: 'iteration, ms',
+      domain: [0, Math.max(...lines.flatMap(({ points }) => points.map(([, y]) => y)))],
     },
-    y: { title: 'iteration, ms', domain: [0, largest(lines)] },
     lines,
     legend: precisions.map(([text, look]) => ({ text, look })),
   };
@@ -128,10 +129,6 @@ function scores(task: string, seed: string): string {
     }),
   };
   return chartSvg(chart, `${task}, seed ${seed}`);
-}
-
-function largest(lines: readonly { readonly points: readonly (readonly [number, number])[] }[]): number {
-  return Math.max(...lines.flatMap(({ points }) => points.map(([, y]) => y)));
 }
 
 if (import.meta.main)

@@ -50,7 +50,6 @@ const options = {
 } as const satisfies OptionTable;
 type Values = Omit<OptionValues<typeof options>, 'baseline' | 'candidate'>;
 
-/** `servegym diff`: whether a change of settings breaks an SLO. */
 export const diffCommand = () =>
   defineCommand({
     words: { traffic: { ...trafficWord.traffic, value: '[traffic]' } },

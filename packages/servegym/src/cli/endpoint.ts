@@ -49,7 +49,6 @@ const endpointOptions = {
   seed: whole('<n>', 0, Number.MAX_SAFE_INTEGER, 'seed of the replies and of accepted draft tokens', 0),
 } as const satisfies OptionTable;
 
-/** `servegym endpoint`: a simulated deployment behind the OpenAI API, until a signal ends it. */
 export const endpointCommand = () =>
   defineCommand({
     options: endpointOptions,

@@ -8,13 +8,10 @@ import {
   findGpu,
   findModel,
   findProfile,
-  type Gpu,
   modelFromConfig,
   parseEngineProfile,
   parseGpu,
-  type ServedModel,
 } from '@servegym/profiles';
-import type { EngineProfile } from '@servegym/simulator';
 import { InputError, InterruptedError, invalidFile, isInputError, onInterrupt } from './failure.ts';
 
 /** Why a file cannot be read or written. */
@@ -82,29 +79,19 @@ export async function decodeInputFile<Content>(
   }
 }
 
-/** The profile of this name, or the one in this file when it ends in `.json`. */
-export async function readProfile(nameOrFile: string): Promise<EngineProfile> {
-  if (!nameOrFile.endsWith('.json')) return findProfile(nameOrFile);
-  return parseEngineProfile(await readInputFile(nameOrFile), nameOrFile);
-}
+/** Reads what has a name, or is in a file where that ends in `.json`. */
+const named =
+  <Found>(find: (name: string) => Found, parse: (text: string, file: string) => Found) =>
+  async (nameOrFile: string): Promise<Found> =>
+    nameOrFile.endsWith('.json') ? parse(await readInputFile(nameOrFile), nameOrFile) : find(nameOrFile);
 
-/** The GPU of this name, or the one described in this file when it ends in `.json`. */
-export async function readGpu(nameOrFile: string): Promise<Gpu> {
-  if (!nameOrFile.endsWith('.json')) return findGpu(nameOrFile);
-  return parseGpu(await readInputFile(nameOrFile), nameOrFile);
-}
-
-/**
- * The model of this name, or that of this `config.json` of Hugging Face when it ends in `.json`. The folder of a
- * `config.json`, or else the file, names the model.
- */
-export async function readModel(nameOrFile: string): Promise<ServedModel> {
-  if (!nameOrFile.endsWith('.json')) return findModel(nameOrFile);
-  const file = basename(nameOrFile, '.json');
-  const folder = basename(dirname(nameOrFile));
-  const name = file === 'config' && /\w/.test(folder) ? folder : file;
-  return modelFromConfig(await readInputFile(nameOrFile), name, nameOrFile);
-}
+export const readProfile = named(findProfile, parseEngineProfile);
+export const readGpu = named(findGpu, parseGpu);
+/** Of a `config.json` of Hugging Face; its folder, or else the file, names the model. */
+export const readModel = named(findModel, (text, path) => {
+  const [file, folder] = [basename(path, '.json'), basename(dirname(path))];
+  return modelFromConfig(text, file === 'config' && /\w/.test(folder) ? folder : file, path);
+});
 
 /**
  * Writes pieces of text, or of bytes, to a file that somebody named on the command line: all of it or nothing. What was

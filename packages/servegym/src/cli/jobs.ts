@@ -125,7 +125,6 @@ export function sourceHash(folders: readonly string[]): string {
   return hash.digest('hex');
 }
 
-/** `servegym worker`: does the jobs that other commands put into a queue. */
 export const workerCommand = () =>
   defineCommand({
     options: {

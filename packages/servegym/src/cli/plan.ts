@@ -73,7 +73,6 @@ const options = {
 const { replicas: _, priority: __, ...SETTINGS } = TUNE_SPACE;
 const KNOWN = { ...SETTINGS, ...PLAN_SPACE };
 
-/** `servegym plan`: what to buy for a traffic and an SLO. */
 export const planCommand = () =>
   defineCommand({
     words: trafficWord,

@@ -37,7 +37,6 @@ const env = {
 } as const;
 const json = { help: 'print the ranking as JSON' };
 
-/** `servegym season create`: a season with a new secret. */
 export const createCommand = () =>
   defineCommand({
     words: { file: { ...file, writes: true } },
@@ -75,7 +74,6 @@ export const createCommand = () =>
     },
   });
 
-/** `servegym season admit`: a token for a submission. */
 export const admitCommand = () =>
   defineCommand({
     words: { file, submission: { value: '<name>', help: 'the name of the submission' } },
@@ -89,7 +87,6 @@ export const admitCommand = () =>
       }),
   });
 
-/** `servegym season serve`: the season over OpenEnv, until a signal ends it. */
 export const serveCommand = () =>
   defineCommand({
     words: { file },
@@ -118,7 +115,6 @@ export const serveCommand = () =>
       }),
   });
 
-/** `servegym season close`: the results of a season. */
 export const closeCommand = () =>
   defineCommand({
     words: { file },
@@ -141,7 +137,6 @@ export const closeCommand = () =>
     },
   });
 
-/** `servegym season verify`: whether results are right. */
 export const verifyCommand = () =>
   defineCommand({
     words: { file: { value: '<results.json>', help: 'the results' } },
@@ -259,7 +254,6 @@ export function seasonRanking({ season, submissions }: SeasonResults) {
 
 type Ranking = ReturnType<typeof seasonRanking>;
 
-/** The ranking as `season close` and `season verify` print it. */
 export const rankingForm = {
   json: (ranking: Ranking) =>
     ranking.map(({ rank, name, number, episodes, finished, tasks, ...overall }) => ({

@@ -163,7 +163,6 @@ const serveOptions = {
   },
 } as const satisfies OptionTable;
 
-/** `servegym serve`: environments over OpenEnv, with their console, until a signal ends it. */
 export const serveCommand = () =>
   defineCommand({
     options: serveOptions,

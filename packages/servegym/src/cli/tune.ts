@@ -89,7 +89,6 @@ const options = {
 type TuneValues = OptionValues<typeof options>;
 type TuneOptions = Parameters<typeof tuneProfile>[3];
 
-/** `servegym tune`: which settings serve a traffic best. */
 export const tuneCommand = () =>
   defineCommand({
     words: trafficWord,

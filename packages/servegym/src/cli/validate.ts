@@ -34,7 +34,6 @@ const options = {
 
 type ValidateOptions = Omit<OptionValues<typeof options>, 'url'>;
 
-/** `servegym validate`: whether a server, or an environment, is one that clients can rely on. */
 export const validateCommand = () =>
   defineCommand({
     options,

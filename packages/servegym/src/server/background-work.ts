@@ -22,7 +22,6 @@ import { stoppedBy } from '../cli/jobs.ts';
 import type { PolicyCatalogue } from './open-environment.ts';
 import type { ChosenAction, ServedEnvironment, ServedWork } from './served-job.ts';
 
-/** Limits of the work of a server. */
 export interface BackgroundLimits {
   readonly threads: number;
   /** Time that a caller waits for a job, s. */
@@ -36,7 +35,6 @@ export function defaultWorkLimits(): BackgroundLimits {
   return { threads: Math.max(2, availableParallelism() - 1), seconds: 30, heapMb: 1024 };
 }
 
-/** The module that does the work of a server. */
 const KINDS: JobKinds = { serve: new URL('served-job.ts', import.meta.url).href };
 
 /** Most jobs of one client, and of all, that run or wait. */
@@ -71,7 +69,6 @@ export class BackgroundWork {
     this.#limits = limits;
   }
 
-  /** Jobs that run or wait. */
   get size(): number {
     return this.#places.size + (this.#isLent ? 1 : 0);
   }
@@ -134,7 +131,6 @@ export class BackgroundWork {
     );
   }
 
-  /** Ends what is under way. */
   async close(): Promise<void> {
     this.#stop.abort(new Error('The server is shutting down'));
     await this.#jobs?.close();

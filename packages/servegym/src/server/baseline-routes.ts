@@ -9,7 +9,6 @@ import type { OutsideCalls } from './outside-calls.ts';
 import { described, jsonObject, unknownName } from './routes.ts';
 import { playBaseline } from './served-job.ts';
 
-/** Seed of the baselines' episodes. */
 const BASELINE_SEED = 0;
 /** A language model is asked before every so many windows: whoever asks for the baseline waits for all answers. */
 const DECIDE_EVERY = 6;

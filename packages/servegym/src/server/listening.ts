@@ -48,7 +48,6 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** Signals this close together are one: a terminal and npm both hand Ctrl-C to the server. */
 const ONE_SIGNAL_MS = 500;
 
-/** A server that can be stopped. */
 interface StoppableServer {
   /** Sessions that a socket holds now. */
   heldSessions(): number;

@@ -31,7 +31,6 @@ import { InputError, invalidFile } from '../cli/failure.ts';
 import { importInputFile } from '../cli/files.ts';
 import type { OutsideCalls } from './outside-calls.ts';
 
-/** An environment with the policies that play it. */
 export interface OpenedEnvironment {
   readonly definition: EnvironmentDefinition;
   readonly policies: PolicyCatalogue;

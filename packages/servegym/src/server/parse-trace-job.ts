@@ -2,10 +2,8 @@ import { deserialize, serialize } from 'node:v8';
 import type { JobEngine, JobKinds, Json } from '@servegym/jobs';
 import { parseTrace, scaleRate, type Trace } from '@servegym/simulator';
 
-/** A trace that a client sent as text. */
 interface TraceText {
   readonly text: string;
-  /** Name of its file. */
   readonly name: string;
   readonly rateScale: number;
 }

@@ -33,7 +33,6 @@ export type ServedWork =
       readonly steps: readonly PolicyStep<unknown, unknown>[];
     };
 
-/** Does the work of a server. */
 export async function runJob(input: Json, context: JobContext): Promise<Json> {
   const { environment, reset, work } = input as unknown as {
     readonly environment: ServedEnvironment;

@@ -144,9 +144,7 @@ const FLEETS_AT_ONCE = 5;
 interface MountOptions extends Omit<StartOptions, 'work' | 'outside'> {
   /** Store of the sessions of replayable environments. Default: none. */
   readonly storage?: SharedStorage | undefined;
-  /** Does what takes long. */
   readonly work: BackgroundWork;
-  /** Counts what is asked outside. */
   readonly outside: OutsideCalls;
   /** True for the first environment of its port, which is made ready before the port opens. */
   readonly isAtRoot: boolean;

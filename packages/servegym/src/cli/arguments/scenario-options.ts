@@ -167,7 +167,6 @@ export async function readPolicies({ policies, env, llm }: EvaluateOptions): Pro
   return read;
 }
 
-/** What policies play. */
 export type PlayedInputs = Awaited<ReturnType<typeof readInputs>>;
 
 /**

@@ -84,7 +84,6 @@ export const trafficWord = {
   },
 } as const satisfies WordTable;
 
-/** What is taken of a traffic. */
 export const trafficOptions = {
   rateScale: above('<factor>', 0, Number.MAX_VALUE, 'arrivals this many times as fast', 1),
   requests: whole('<n>', 1, MOST_REQUESTS, 'the first n; of closed:..., n (default: 10 for each in flight)'),
@@ -156,7 +155,6 @@ function lengthsIn(text: string, whole: string) {
   return { ...lengths, ...(range !== undefined && { range: numberAbove(0, 1)(range) }) };
 }
 
-/** Requests of a traffic. */
 interface OpenedTraffic {
   readonly trace: Trace;
   /** Priority class of each request, 0 is the most urgent, where they have any. */

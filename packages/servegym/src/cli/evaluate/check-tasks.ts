@@ -54,7 +54,6 @@ export async function checkTasks(
 
 const nameOf = (id: string | number) => (typeof id === 'number' ? `task ${id}` : id);
 
-/** The checks of a task as text, with the figures below each. */
 function checkTable({ taskId, difficulty, results, passed }: TaskCheck): string {
   const name = nameOf(taskId);
   const lines = [`${name} (${difficulty})`];
@@ -91,7 +90,6 @@ const LEAST_ROOM = 0.05;
 const summaryOf = (id: string, reference: TaskReference) =>
   llmserve.anchors.summary(llmserve.tasks.shipped[id as keyof typeof llmserve.tasks.shipped], reference);
 
-/** The reference returns of tasks over their test seeds. */
 const referencesForm: Form<References> = {
   json(references) {
     const withTest = ([id, reference]: [string, TaskReference | undefined]) =>

@@ -197,7 +197,6 @@ const BASELINE_COLUMNS: readonly Column<BaselineTask & { readonly environment: s
   ['kept last', ({ answers }) => String(answers?.keptLast ?? '')],
 ];
 
-/** A baseline for people. */
 function baselineText({
   environment,
   seed,
@@ -311,7 +310,6 @@ const options = {
 
 export type EvaluateOptions = OptionValues<typeof options> & { readonly policies: readonly string[] };
 
-/** `servegym evaluate`: plays and grades policies, and checks tasks. */
 export const evaluateCommand = () =>
   defineCommand({
     words: {

@@ -21,12 +21,10 @@ export interface EvaluationContext {
   readonly scenario?: ServeScenario | FleetScenario;
 }
 
-/** What all evaluations say of what was played. */
 function contextJson({ environment: { id, version }, split, episodes, scenario }: EvaluationContext) {
   return { environment: id, version, split, episodes, ...scenario };
 }
 
-/** The environment, the split and the scenario, for a title. */
 function playedOn({ environment, split, scenario = {} }: EvaluationContext): string {
   const under = Object.entries(scenario).map(
     ([name, value]) => `, ${name} ${String(value).replace(/@sha256:.*/, '')}`,
@@ -120,7 +118,6 @@ function titledTable({ policy, tasks, overall, gains }: Evaluation, context: Eva
   return [title, '', ...table(tasks, columns, tasks.length > 1 ? [ofAll] : [])].join('\n');
 }
 
-/** An evaluation for each scenario. */
 export function scenariosForm(
   context: EvaluationContext,
   scenarios: Readonly<Record<string, object>>,
@@ -145,7 +142,6 @@ export function scenariosForm(
   };
 }
 
-/** Policies, as they were named, and how they did. */
 interface ComparisonResults {
   readonly names: readonly string[];
   readonly evaluations: readonly Evaluation[];

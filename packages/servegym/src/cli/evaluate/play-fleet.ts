@@ -15,7 +15,6 @@ import { InputError } from '../failure.ts';
 import { type Form, table } from '../output/print-result.ts';
 import type { EvaluateOptions } from './command.ts';
 
-/** A policy's run over the requests of a fleet. */
 export type FleetRun = ReturnType<typeof playFleet>;
 
 /** Plays a policy to the end of an episode. */
@@ -60,7 +59,6 @@ export function playFleet(task: FleetTask, seed: number, traffic: FleetRequests,
     ),
     /** Most replicas billed at the end of a window. */
     mostReplicas,
-    /** Changes of the number of replicas wanted. */
     changes,
     /** Wall time of the simulation, s. */
     wallS: (performance.now() - begin) / 1000,
@@ -107,7 +105,6 @@ export async function fleetRequests(seed: number, { table, shift, ...options }: 
   };
 }
 
-/** Runs of policies over the same requests. */
 type FleetRuns = Awaited<ReturnType<typeof fleetRequests>> & { readonly runs: readonly FleetRun[] };
 
 const hoursOf = ({ windows, windowSeconds }: FleetTask) => (windows * windowSeconds) / 3600;

@@ -2,7 +2,6 @@ import { alignedRows, type Column, tableOf } from '@servegym/operators/report';
 
 export type { Column };
 
-/** How a result is written. */
 export interface Form<Result> {
   /** The object of `--json`; without it, that is the result. */
   json?(result: Result): unknown;
@@ -10,7 +9,6 @@ export interface Form<Result> {
   text(result: Result): string;
 }
 
-/** Prints the result of a command: as JSON, or as text. */
 export function printResult<Result>(isJson: boolean, result: Result, { json, text }: Form<Result>): void {
   console.log(isJson ? JSON.stringify(json === undefined ? result : json(result), null, 2) : text(result));
 }

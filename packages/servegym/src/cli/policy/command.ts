@@ -36,7 +36,6 @@ export const options = {
   json: { help: 'print one JSON object' },
 } as const satisfies OptionTable;
 
-/** `servegym policy evaluate`: what a policy is worth. */
 export const evaluateCommand = () =>
   defineCommand({
     words: { file: { value: '<file>', help: 'module of a policy (.ts, .js or .py)' } },
@@ -74,7 +73,6 @@ export const evaluateCommand = () =>
     },
   });
 
-/** `servegym policy compare`: two policies on the same traces. */
 export const compareCommand = () =>
   defineCommand({
     words: { first: { value: '<a>', help: 'a policy' }, second: { value: '<b>', help: 'another one' } },
@@ -89,7 +87,6 @@ export const compareCommand = () =>
     },
   });
 
-/** `servegym policy new`: a policy to begin with. */
 export const newCommand = () =>
   defineCommand({
     words: {

@@ -18,9 +18,7 @@ import {
 import { impossible, type Trial } from './trial.ts';
 import { type Limits, type PlayedPolicy, startTrials, type TrialProcess } from './trial-host.ts';
 
-/** A policy on one trace. */
 export interface PolicyTrace extends SuiteTrace {
-  /** Values of the policy, of the default and of the best known. */
   readonly values: PlayedTrace;
   readonly figures: TraceFigures;
   readonly faults: readonly PolicyFault[];
@@ -64,7 +62,6 @@ export function policySource(text: string, path: string): string {
   );
 }
 
-/** The trace with the least gain over the default. */
 export function worstOf(traces: readonly PolicyTrace[]): PolicyTrace {
   const gain = ({ values }: PolicyTrace) => values.policy - values.default;
   return traces.reduce((least, each) => (gain(each) < gain(least) ? each : least));

@@ -12,7 +12,6 @@ import { isPython, pythonCode } from './python-guest.ts';
 /** What a policy becomes. */
 const TARGETS = { epp: toEpp, vllm: toVllm } as const;
 
-/** `servegym policy export`: a policy for a real system. */
 export const exportCommand = () =>
   defineCommand({
     words: {

@@ -95,6 +95,10 @@ export function playGuest(
   let shown: readonly ReplicaView[] = [];
   let scored: RequestView | null = null;
   let scoredAt = Number.NaN;
+  const asked = (hook: 'admit' | 'disaggregate') => (request: RequestView, fleet: FleetView, now: number) => {
+    show(request, fleet);
+    return answered(timed(() => guest.ask(hook, now))) as never;
+  };
   const all = {
     order(queue, now) {
       const rows = Math.min(GUEST.ROWS, queue.length);
@@ -103,10 +107,8 @@ export function playGuest(
       if (typeof length !== 'number') return length as never;
       return Array.from(list.subarray(0, length), (row) => queue[row]);
     },
-    admit(request, fleet, now) {
-      show(request, fleet);
-      return answered(timed(() => guest.ask('admit', now))) as never;
-    },
+    admit: asked('admit'),
+    disaggregate: asked('disaggregate'),
     score(request, replica, now, fleet) {
       // All replicas at once, as the next questions are for the others.
       if (request !== scored || now !== scoredAt) {
@@ -118,10 +120,6 @@ export function playGuest(
       }
       const row = shown.indexOf(replica);
       return answered(list[row], row) as never;
-    },
-    disaggregate(request, fleet, now) {
-      show(request, fleet);
-      return answered(timed(() => guest.ask('disaggregate', now))) as never;
     },
     scale(metrics, fleet, now) {
       const json = timed(() => guest.scale(JSON.stringify([metrics, fleet]), now));

@@ -7,7 +7,6 @@ import type { FleetView } from '@servegym/simulator';
 import { GUEST, type Guest, type Hook } from './guest.ts';
 import { type GuestPolicy, playGuest } from './guest-policy.ts';
 
-/** A policy in Python, and the process that plays it. */
 export interface PythonPolicy {
   readonly source: string;
   /** Its file, as tracebacks name it. */
@@ -16,7 +15,6 @@ export interface PythonPolicy {
   readonly isolatedMiB?: number;
   /** Time of one call after which the process is ended, s. */
   readonly seconds: number;
-  /** The interpreter. */
   readonly python: string;
 }
 

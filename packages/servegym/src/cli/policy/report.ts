@@ -70,7 +70,6 @@ function minuteText(minute: PolicyReport['worst']['minute']): string | undefined
   return `arrivals from second ${fromS} on, ${count(policy.requests)} requests, in objectives ${figures(policy)}${beside}`;
 }
 
-/** Columns of the table of traces. */
 const TRACE_COLUMNS: readonly Column<PolicyReport['traces'][number]>[] = [
   ['trace', ({ name }) => name],
   ['value', ({ value }) => value.toFixed(4)],

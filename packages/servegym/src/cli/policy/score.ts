@@ -10,7 +10,6 @@ interface Objective {
   readonly e2eMs?: number;
 }
 
-/** What requests are worth. */
 export interface Worth {
   readonly objectives: Readonly<Record<string, Objective>>;
   readonly prices: Readonly<
@@ -18,7 +17,6 @@ export interface Worth {
   >;
 }
 
-/** Figures of one trace. */
 export type TraceFigures = ReturnType<typeof traceFigures>;
 
 /** Requests of one class, with the latencies of those that were answered, ms. */

@@ -62,7 +62,6 @@ export async function searchParameters(
   return best;
 }
 
-/** `servegym policy search`: better numbers for a policy. */
 export const searchCommand = () =>
   defineCommand({
     words: { file: { value: '<file>', help: 'module of a policy (.ts, .js or .py)' } },

@@ -21,7 +21,6 @@ export interface SuiteTrace {
   readonly seed: number;
 }
 
-/** What a suite may have of its own. */
 interface SuiteData {
   readonly loads?: typeof data.loads;
   readonly fleet?: Partial<typeof data.fleet>;
@@ -96,7 +95,6 @@ export const WORTH: Worth = { objectives: data.objectives, prices: data.prices }
 /** Replicas that the rates of the data are for. */
 const RATED_REPLICAS = data.fleet.replicas;
 
-/** Draws a trace, and the fleet that serves it. */
 export function drawTrial(
   suiteName: SuiteName,
   { name, seed }: SuiteTrace,

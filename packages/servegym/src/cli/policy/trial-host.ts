@@ -9,7 +9,6 @@ import type { ReferenceName } from './references.ts';
 import type { Trial } from './trial.ts';
 import type { TrialAnswer, TrialJob } from './trial-process.ts';
 
-/** Limits of one trace. */
 export interface Limits {
   /** Requests to draw. Default: those of the suite. */
   readonly requests?: number | undefined;

@@ -19,7 +19,6 @@ export interface TrialRequests extends Omit<FleetRequests, 'texts'> {
   readonly predicted?: { readonly tokens: Int32Array; readonly error: number } | undefined;
 }
 
-/** A trace and the fleet that serves it. */
 export interface Trial {
   readonly requests: TrialRequests;
   readonly pools: readonly {
@@ -122,7 +121,6 @@ function predictedOf({ predicted }: TrialRequests, id: number) {
   return predicted && { tokens: predicted.tokens[id], error: predicted.error };
 }
 
-/** Takes note of what becomes of each request. */
 class Outcome {
   readonly columns: Omit<TrialResult, 'replicaSeconds' | 'faults'>;
   readonly #ended: (id: number, tick: number | null) => void;

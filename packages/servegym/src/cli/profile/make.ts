@@ -87,7 +87,6 @@ interface Made {
   readonly text: string;
 }
 
-/** `servegym profile make`: an engine profile from measurements, or from data sheets alone. */
 export const makeCommand = () =>
   defineCommand({
     words: {
@@ -120,7 +119,6 @@ async function making(options: MakeOptions): Promise<Making> {
   return { ...options, model, settings, gpus: tensor * data * pipeline };
 }
 
-/** What the sources are. */
 function kindOf([first]: readonly string[]): Kind {
   if (first === undefined) return 'estimate';
   if (/^https?:\/\//.test(first)) return 'server';
@@ -213,7 +211,6 @@ async function fromStaticBatches(options: Making, [file]: readonly string[]): Pr
   return written(calibrateStaticBatches(rows, calibration), staticBatchForm);
 }
 
-/** A profile from published kernel tables. */
 async function fromTables(options: Making, [folder]: readonly string[]): Promise<Made> {
   const { engine, settings, source, memoryOverhead: memoryOverheadGiB } = options;
   const isDefault = engine.toLowerCase() === DEFAULT_ENGINE.toLowerCase();

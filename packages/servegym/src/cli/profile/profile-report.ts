@@ -26,7 +26,6 @@ import { defineCommand } from '../command-table.ts';
 import { readProfile } from '../files.ts';
 import { type Form, facts, printResult, table } from '../output/print-result.ts';
 
-/** `servegym profile list`: what engines can be simulated, and how well. */
 export const listCommand = () =>
   defineCommand({
     options: {
@@ -49,7 +48,6 @@ export const listCommand = () =>
     },
   });
 
-/** `servegym profile show`: a profile in full. */
 export const showCommand = () =>
   defineCommand({
     words: { profile: { value: '<name|file.json>', help: 'a shipped profile, or one in a file' } },
@@ -59,7 +57,6 @@ export const showCommand = () =>
     },
   });
 
-/** Profiles, a line each. */
 const profilesForm: Form<readonly EngineProfile[]> = {
   text(profiles) {
     if (profiles.length === 0)
@@ -88,7 +85,6 @@ const profilesForm: Form<readonly EngineProfile[]> = {
   },
 };
 
-/** A profile in full. */
 export function profileSheet(profile: EngineProfile): string {
   const { gpu, model, engine, fit, validity, speculation } = profile;
   const price = listProfiles().includes(profile) ? priceOf(gpu.name) : undefined;
@@ -175,7 +171,6 @@ function estimateCommand({ status, gpu, model, weights }: EngineProfile): string
 /** Below this share the measurements say too little about a coefficient to call it measured. */
 const LEAST_DETERMINED = 0.3;
 
-/** A profile from whole batches. */
 export const staticBatchForm = {
   json({ profile, rows, overflowing, determined }: StaticBatchCalibration) {
     const compared = ({ batch, inputTokens, outputTokens, latencyS, predictedS }: ComparedRow) => ({
@@ -221,7 +216,6 @@ export const staticBatchForm = {
 
 type ComparedRow = StaticBatchRow & { readonly predictedS: number };
 
-/** A profile from loads. */
 export const benchForm = {
   json: ({ profile, folds, failed, determined, gaps, warnings }: BenchCalibration) => ({
     profile,

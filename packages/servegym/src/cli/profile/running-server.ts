@@ -254,7 +254,6 @@ type Values = OptionValues<typeof confirmOptions> & {
   readonly traffic: ReturnType<typeof trafficWord.traffic.parse> | undefined;
 };
 
-/** `servegym profile confirm`: traffic on a running server, beside what a profile predicts for it. */
 export const confirmCommand = () =>
   defineCommand({
     words: {

@@ -4,7 +4,6 @@ import { defineCommand } from '../command-table.ts';
 import { readProfile, requireWritable, writeOutputFile } from '../files.ts';
 import { ProgressDisplay } from '../output/progress.ts';
 
-/** `servegym profile table build`: measures a profile's table on the simulator. */
 export const buildCommand = () =>
   defineCommand({
     options: {

@@ -66,7 +66,6 @@ function simulationJson(simulation: Simulation) {
   });
 }
 
-/** Output of `simulate` without `--json`. */
 function simulationText(simulation: Simulation): string {
   const { profile, weights, source, summary: run, classes = [], wallS, isClosedBatch } = simulation;
   const { preemptions, cachedTokens, loadedTokens, prefillTokens } = run.counters;
@@ -180,7 +179,6 @@ type Values = SimulateOptions & {
   readonly traffic: ReturnType<typeof trafficWord.traffic.parse>;
 };
 
-/** `servegym simulate`: traffic on a simulated deployment. */
 export const simulateCommand = () =>
   defineCommand({
     words: trafficWord,
@@ -220,7 +218,6 @@ function withBandwidth(deployment: Deployment, { kvOffloadingBandwidth: own }: S
   return { ...deployment, profile: { ...profile, hostKv: { ...profile.hostKv, gigabytesPerSecond: own } } };
 }
 
-/** Options of the engines. */
 function engineOptions(deployment: Deployment, values: Values): SimulationOptions {
   const { profile, settings, engines, kvBlocks } = deployment;
   const { maxNumBatchedTokens, prefixCaching } = settings;
@@ -244,7 +241,6 @@ function ofEngines(ratio: Parameters<typeof splitParts>[0], engines: number) {
 
 /** The requests of a traffic that the engines take, counted over the pieces in which they are read. */
 class Intake {
-  /** Requests that were read. */
   read = 0;
   /** Requests longer than what the profile was measured with. */
   beyondValidity = 0;
@@ -281,11 +277,9 @@ class Intake {
   }
 }
 
-/** A simulation and what it was made of. */
 function simulated(
   { deployment: { profile, settings }, beyondValidity, refused, notes }: Intake,
   made: {
-    /** Source of the requests. */
     readonly source: string;
     readonly summary: SimulationSummary;
     /** Time the simulation took, without reading the trace, ms. */

@@ -15,7 +15,6 @@ const output = {
   output: { value: '<file>', writes: true, help: 'JSON lines with .jsonl, CSV with .csv (without prefixes)' },
 } as const satisfies WordTable;
 
-/** `servegym traffic convert`: a file of requests in the form that all commands read. */
 export const convertCommand = () =>
   defineCommand({
     words: {
@@ -56,7 +55,6 @@ export const convertCommand = () =>
     },
   });
 
-/** `servegym traffic draw`: drawn traffic as a file. */
 export const drawCommand = () =>
   defineCommand({
     words: { ...trafficWord, ...output },

@@ -10,7 +10,6 @@ import { openTraffic, readingLine, readTraffic, trafficOptions, trafficWord } fr
 import { defineCommand } from '../command-table.ts';
 import { type Column, facts, printResult, table } from '../output/print-result.ts';
 
-/** `servegym traffic describe`: rates, bursts and lengths of a traffic; without one, the models that can be drawn. */
 export const describeCommand = () =>
   defineCommand({
     words: { traffic: { ...trafficWord.traffic, value: '[traffic]' } },
@@ -36,7 +35,6 @@ export const describeCommand = () =>
     },
   });
 
-/** How drawn traffic was read. */
 const DRAWN: TraceReading = { format: 'drawn', columns: {}, arrivalUnit: 'ms', unanswered: 0, outOfOrder: 0 };
 
 const PLOT_ROWS = 6;

@@ -25,7 +25,6 @@ const ALGORITHMS: Readonly<Record<Algorithm, string>> = {
 
 /** Windows to learn from, where the registry names no others. */
 const STEPS = 120_000;
-/** The environment where none is named. */
 const DEFAULT_ENV = 'llmserve';
 
 const MOST_THREADS = 32;
@@ -75,7 +74,6 @@ const options = {
 
 type TrainOptions = OptionValues<typeof options>;
 
-/** `servegym train`: learns a policy on the training split and keeps it in a folder. */
 export const trainCommand = () =>
   defineCommand({
     options,
@@ -166,7 +164,6 @@ async function trainAlone(
   printResult(json, report, { text: () => `${played}\n${next}` });
 }
 
-/** A training for each seed, as jobs. */
 async function trainEachSeed(
   run: TrainingRun,
   seeds: readonly number[],

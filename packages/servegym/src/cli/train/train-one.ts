@@ -59,7 +59,6 @@ export function metricChart(metrics: readonly MetricsLine[], name: string): Char
   };
 }
 
-/** Outcome of a training. */
 export type TrainingReport = Awaited<ReturnType<typeof trainOne>>;
 
 /** Trains a policy. Shows the progress, and writes metrics and the policy into a folder that exists. */
@@ -85,7 +84,6 @@ export async function trainOne(
   }
 }
 
-/** Outcome of a seed. */
 export interface SeedReport extends TrainingReport {
   readonly seed: number;
 }
@@ -120,7 +118,6 @@ export function timedLine({ steps, ...figures }: MetricsLine, wallSeconds: numbe
   return { steps, wall_s: wallSeconds, steps_per_s: steps / wallSeconds, ...figures };
 }
 
-/** One line of progress. */
 export function progressLine(run: TrainingRun, progress: TrainingProgress, wallSeconds: number): string {
   switch (progress.kind) {
     case 'update':
@@ -155,7 +152,6 @@ function updateLine(planned: number, update: PpoUpdate, wallSeconds: number): st
   ].join('  ');
 }
 
-/** A training for each of several seeds, done. */
 type SeedsRun = Pick<TrainingRun, 'environment' | 'task' | 'algorithm'> &
   Readonly<{ folder: string; wallS: number; reports: readonly SeedReport[] }>;
 
