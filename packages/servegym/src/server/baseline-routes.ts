@@ -10,6 +10,8 @@ import { described, jsonObject, unknownName } from './routes.ts';
 import { playBaseline } from './served-job.ts';
 
 const BASELINE_SEED = 0;
+const POST_REQUIRED =
+  'Expected POST: playing a language model costs tokens. Send POST /baseline with {"use_openai": true}.';
 /** A language model is asked before every so many windows: whoever asks for the baseline waits for all answers. */
 const DECIDE_EVERY = 6;
 
@@ -93,11 +95,7 @@ export function mountBaselineRoutes(
     (context, { query }) => {
       if (!query.use_openai) return answer(context, query);
       context.header('allow', 'POST');
-      throw httpProblem(
-        405,
-        'Expected POST: playing a language model costs tokens. Send POST /baseline with {"use_openai": true}.',
-        'POST_REQUIRED',
-      );
+      throw httpProblem(405, POST_REQUIRED, 'POST_REQUIRED');
     },
   );
   server.addRoute(
@@ -143,7 +141,7 @@ export function mountBaselineRoutes(
         const result = await background.run({ task_id: task.id }, work, caller);
         const range = agent === agents[0] && isStandard && ranges[task.id];
         found = resultOf(task, result as Awaited<ReturnType<typeof playBaseline>>);
-        if (range) found = { ...found, expected_range: [...range] };
+        if (range) found.expected_range = [...range];
         if (isStandard) known.set(key, found);
       }
       results.push(found);

@@ -37,12 +37,8 @@ const playedWindow = z.object({
  * HTTP or WebSocket for some windows.
  */
 export function mountPolicyRoutes(server: OpenEnvServer, catalogue: PolicyCatalogue): void {
-  const { requestSessions } = server;
-  /** The policies at work in the current episode of each session, so that each remembers what it saw. */
-  const engagements = new WeakMap<
-    Session,
-    { readonly episode: ResetOptions; readonly policies: Map<string, EngagedPolicy> }
-  >();
+  const { definition, requestSessions } = server;
+  const play = policyPlayer(definition, catalogue);
 
   server.addRoute(
     {
@@ -65,6 +61,22 @@ export function mountPolicyRoutes(server: OpenEnvServer, catalogue: PolicyCatalo
       return { steps: played, done: played.at(-1)?.done === true };
     },
   );
+}
+
+/** A policy at work in an episode, and how many of its windows it has seen. */
+interface EngagedPolicy {
+  readonly policy: ServedPolicy;
+  seen: number;
+}
+
+/** Plays sessions with policies. */
+function policyPlayer(definition: OpenEnvServer['definition'], catalogue: PolicyCatalogue) {
+  /** The policies at work in the current episode of each session, so that each remembers what it saw. */
+  const engagements = new WeakMap<
+    Session,
+    { readonly episode: ResetOptions; readonly policies: Map<string, EngagedPolicy> }
+  >();
+  return play;
 
   /**
    * Lets a policy play the next windows of a session; fewer when the episode ends before. Stops when the caller has left.
@@ -131,7 +143,7 @@ export function mountPolicyRoutes(server: OpenEnvServer, catalogue: PolicyCatalo
     const { record } = session;
     const { policy, seen } = engaged;
     if (!record || record.actions.length <= seen) return;
-    const environment = server.definition.create();
+    const environment = definition.create();
     const turn = new Turn(caller.name);
     try {
       await turn.next();
@@ -152,10 +164,4 @@ export function mountPolicyRoutes(server: OpenEnvServer, catalogue: PolicyCatalo
       await environment.close?.();
     }
   }
-}
-
-/** A policy at work in an episode, and how many of its windows it has seen. */
-interface EngagedPolicy {
-  readonly policy: ServedPolicy;
-  seen: number;
 }
