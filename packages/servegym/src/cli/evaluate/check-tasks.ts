@@ -102,6 +102,7 @@ const referencesForm: Form<References> = {
 export function referencesTable(references: References): string {
   const entries = Object.entries(references);
   const rows = entries.flatMap(([id, reference]) => (reference ? [{ id, ...summaryOf(id, reference) }] : []));
+  const shareOf = (planner: (typeof rows)[number]['planner']) => planner?.gain_share.toFixed(2) ?? '';
   return [
     ...table(
       rows,
@@ -115,11 +116,7 @@ export function referencesTable(references: References): string {
         ['bound', ({ bound }) => bound.toFixed(1)],
         ['gap', ({ certificate_gap }) => certificate_gap.toFixed(1)],
         ['room', ({ room_to_adapt }) => room_to_adapt.toFixed(3)],
-        [
-          'planned share',
-          ({ planner, room_to_adapt: room }) =>
-            planner === null || room < LEAST_ROOM ? '' : planner.gain_share.toFixed(2),
-        ],
+        ['planned share', ({ planner, ...of }) => (of.room_to_adapt < LEAST_ROOM ? '' : shareOf(planner))],
       ],
       entries.flatMap(([id, reference]) => (reference ? [] : [[id, 'nothing recorded']])),
     ),

@@ -18,10 +18,10 @@ const LEAST_WIDTH = 13;
 
 /** Names with their values, a line each; those without a value are left out. */
 export function facts(
-  rows: readonly (readonly [name: string, value: string | null | undefined])[],
+  rows: readonly (readonly [name: string, value: string | null | undefined | false])[],
   leastWidth = LEAST_WIDTH,
 ): string[] {
-  const given = rows.filter(([, value]) => value !== undefined && value !== null);
+  const given = rows.filter(([, value]) => value !== undefined && value !== null && value !== false);
   const width = Math.max(leastWidth, ...given.map(([name]) => name.length + 1));
   return given.map(([name, value]) => `${name.padEnd(width)} ${value}`);
 }

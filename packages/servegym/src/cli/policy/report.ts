@@ -138,14 +138,14 @@ export const evaluationForm: Form<PolicyReport> = {
   text(report) {
     const { worst, faults, traces, references } = report;
     const requests = traces.reduce((sum, each) => sum + each.requests, 0);
+    const score = `${report.combinedScore.toFixed(3)}, 95 % interval ${interval(report.ci95)} over the traces`;
+    const lost = `${worst.gain.toFixed(4)} against the default`;
+    const spent = `${percent(report.policyShare)} of ${report.cpuS.toFixed(2)} s of processor time`;
     return [
       `${report.policy} on ${report.suite}, ${report.split}: ${traces.length} traces, ${count(requests)} requests`,
       '',
       ...facts([
-        [
-          'score',
-          `${report.combinedScore.toFixed(3)}, 95 % interval ${interval(report.ci95)} over the traces`,
-        ],
+        ['score', score],
         ['0 is', references.default],
         ['1 is', references.best],
         ['in objectives', `${percent(report.attainment)} of the requests, ${report.goodputRps.toFixed(1)}/s`],
@@ -153,13 +153,10 @@ export const evaluationForm: Form<PolicyReport> = {
         ['fairness', `${report.fairness.toFixed(3)} (Jain's index over tenants)`],
         [
           'worst trace',
-          `${worst.trace}: ${worst.gain.toFixed(4)} against the default, objectives first missed in second ${worst.firstViolationS ?? '-'}`,
+          `${worst.trace}: ${lost}, objectives first missed in second ${worst.firstViolationS ?? '-'}`,
         ],
         ['worst minute', minuteText(worst.minute)],
-        [
-          'policy',
-          `${percent(report.policyShare)} of ${report.cpuS.toFixed(2)} s of processor time, ${count(report.calls)} calls`,
-        ],
+        ['policy', `${spent}, ${count(report.calls)} calls`],
         ['secret', report.secret],
       ]),
       '',

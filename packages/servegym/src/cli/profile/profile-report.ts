@@ -61,23 +61,17 @@ const profilesForm: Form<readonly EngineProfile[]> = {
   text(profiles) {
     if (profiles.length === 0)
       return 'No shipped profile is of these. `servegym profile make` makes one of any GPU and model.';
-    const errors = (mean: number, worst: number) => `${mean.toFixed(1)} / ${worst.toFixed(1)} %`;
+    const errors = (mean: number | undefined, worst = 0) =>
+      mean === undefined ? '-' : `${mean.toFixed(1)} / ${worst.toFixed(1)} %`;
     return [
       ...table(profiles, [
         ['profile', ({ name }) => name],
         ['status', ({ status }) => status],
         ['weights', ({ weights }) => Object.keys(weights).join(' ')],
         ['draft', ({ speculation }) => speculation?.method ?? '-'],
-        ['rows', ({ fit }) => (fit === null ? '-' : String(fit.rows))],
-        [
-          'fit error',
-          ({ fit }) => (fit === null ? '-' : errors(fit.meanErrorPercent, fit.worstErrorPercent)),
-        ],
-        [
-          'left out',
-          ({ fit }) =>
-            fit === null ? '-' : errors(fit.heldOutMeanErrorPercent, fit.heldOutWorstErrorPercent),
-        ],
+        ['rows', ({ fit }) => String(fit?.rows ?? '-')],
+        ['fit error', ({ fit }) => errors(fit?.meanErrorPercent, fit?.worstErrorPercent)],
+        ['left out', ({ fit }) => errors(fit?.heldOutMeanErrorPercent, fit?.heldOutWorstErrorPercent)],
       ]),
       '',
       `${counted(profiles.length, 'profile')}. Errors are mean / worst over the measured latencies; left out: each row predicted by a fit without it.`,
@@ -87,38 +81,30 @@ const profilesForm: Form<readonly EngineProfile[]> = {
 
 export function profileSheet(profile: EngineProfile): string {
   const { gpu, model, engine, fit, validity, speculation } = profile;
+  const poolTokens = (precision: WeightPrecision) =>
+    kvTokens(profile, kvPoolBlocks(profile, precision, false, 1));
+  const range = ([low, high]: readonly [number, number]) => `${low} to ${high.toLocaleString('en-US')}`;
   const price = listProfiles().includes(profile) ? priceOf(gpu.name) : undefined;
   const { usdPerHour } = price ?? gpu;
+  const usd = usdPerHour === 0 ? 'no price known (--prices gives one)' : `${usdPerHour} USD/h each`;
+  const isFixed = price && price.usdPerHour !== gpu.usdPerHour;
+  const errors = (mean: number, worst: number) => `error ${mean} % mean, ${worst} % worst`;
   const kv = `${model.kvBytesPerToken / 1024} KiB of KV a token${model.kvCache === 'FP8' ? ' in FP8' : ''}`;
   return [
     profile.name,
     '',
     ...facts(
       [
-        [
-          'GPU',
-          `${gpu.count} x ${gpu.name}, ${gpu.memoryGiB} GiB, ${usdPerHour === 0 ? 'no price known (--prices gives one)' : `${usdPerHour} USD/h each`}`,
-        ],
+        ['GPU', `${gpu.count} x ${gpu.name}, ${gpu.memoryGiB} GiB, ${usd}`],
         ['price', price && `${price.source}, as in plan, tune and diff`],
-        [
-          'in rewards',
-          price && price.usdPerHour !== gpu.usdPerHour
-            ? `${gpu.usdPerHour} USD/h each, fixed so that scores stay comparable`
-            : undefined,
-        ],
+        ['in rewards', isFixed && `${gpu.usdPerHour} USD/h each, fixed so that scores stay comparable`],
         ['model', `${model.name}, ${kv}`],
         ['engine', `${engine.name} (version: ${engine.version})`],
         ['status', profile.status],
         ['source', profile.source],
         ['valid for', `batch ${range(validity.batch)}, context ${range(validity.contextTokens)} tokens`],
-        [
-          'fit',
-          fit && `${fit.rows} rows, error ${fit.meanErrorPercent} % mean, ${fit.worstErrorPercent} % worst`,
-        ],
-        [
-          'left out',
-          fit && `error ${fit.heldOutMeanErrorPercent} % mean, ${fit.heldOutWorstErrorPercent} % worst`,
-        ],
+        ['fit', fit && `${fit.rows} rows, ${errors(fit.meanErrorPercent, fit.worstErrorPercent)}`],
+        ['left out', fit && errors(fit.heldOutMeanErrorPercent, fit.heldOutWorstErrorPercent)],
         ['made by', fit?.command],
         ['made by', estimateCommand(profile)],
         [
@@ -133,7 +119,7 @@ export function profileSheet(profile: EngineProfile): string {
     ...table(Object.entries(profile.weights), [
       ['weights', ([precision]) => precision],
       ['GiB a GPU', ([, { weightGiB }]) => weightGiB.toFixed(2)],
-      ['KV tokens', ([precision]) => poolTokens(profile, precision as WeightPrecision)],
+      ['KV tokens', ([precision]) => poolTokens(precision as WeightPrecision).toLocaleString('en-US')],
       ['base, ms', ([, { law }]) => (law.baseUs / 1000).toFixed(2)],
       ['weights, ms', ([, { law }]) => (law.weightReadUs / 1000).toFixed(2)],
       ['token, us', ([, { law }]) => law.perTokenUs.toFixed(1)],
@@ -145,17 +131,9 @@ export function profileSheet(profile: EngineProfile): string {
   ].join('\n');
 }
 
-function poolTokens(profile: EngineProfile, precision: WeightPrecision): string {
-  return kvTokens(profile, kvPoolBlocks(profile, precision, false, 1)).toLocaleString('en-US');
-}
-
 function contextCost({ perContextTokenNs, manySequences: many }: IterationLaw): string {
   const few = perContextTokenNs.toFixed(1);
   return many === undefined ? few : `${few}, ${many.perContextTokenNs.toFixed(1)} above ${many.above}`;
-}
-
-function range([low, high]: readonly [number, number]): string {
-  return `${low} to ${high.toLocaleString('en-US')}`;
 }
 
 /** The command that makes an estimated profile again; `undefined` where none does. */
@@ -163,9 +141,10 @@ function estimateCommand({ status, gpu, model, weights }: EngineProfile): string
   const knownGpu = GPUS.find(({ name }) => name === gpu.name);
   const knownModel = MODELS.find(({ name }) => name === model.name);
   if (status !== 'estimated' || knownGpu === undefined || knownModel === undefined) return undefined;
-  if (!isDeepStrictEqual(estimatedProfile(knownGpu, knownModel, gpu.count).weights, weights))
-    return undefined;
-  return `servegym profile make --gpu ${knownGpu.id} --model ${knownModel.id}${gpu.count === 1 ? '' : ` --deployment "-tp ${gpu.count}"`}`;
+  const made = estimatedProfile(knownGpu, knownModel, gpu.count);
+  const line = gpu.count === 1 ? '' : ` --deployment "-tp ${gpu.count}"`;
+  const command = `servegym profile make --gpu ${knownGpu.id} --model ${knownModel.id}${line}`;
+  return isDeepStrictEqual(made.weights, weights) ? command : undefined;
 }
 
 /** Below this share the measurements say too little about a coefficient to call it measured. */
@@ -181,11 +160,10 @@ export const staticBatchForm = {
     return {
       profile,
       determined,
-      rows: rows.map((row) => ({
-        ...compared(row),
-        left_out_predicted_s: row.heldOutS,
-        left_out_error_percent: signedError(row.heldOutS, row.latencyS),
-      })),
+      rows: rows.map((row) => {
+        const left_out_error_percent = signedError(row.heldOutS, row.latencyS);
+        return { ...compared(row), left_out_predicted_s: row.heldOutS, left_out_error_percent };
+      }),
       overflowing: overflowing.map(compared),
     };
   },
@@ -230,11 +208,8 @@ export const benchForm = {
   }),
   text({ profile, weights, folds, failed, determined, gaps, warnings }: BenchCalibration): string {
     const jitter = profile.requestOverheadJitter;
-    const overhead = [
-      'requestOverheadMs',
-      profile.requestOverheadMs.toPrecision(4),
-      `${Math.round(100 * determined.requestOverheadMs!)} %`,
-    ];
+    const share = `${Math.round(100 * determined.requestOverheadMs!)} %`;
+    const overhead = ['requestOverheadMs', profile.requestOverheadMs.toPrecision(4), share];
     const rest = failed === 0 ? '' : `, ${failed} without an answer left out`;
     return [
       `${profile.name}: ${counted(profile.fit!.rows, 'request')} fitted${rest}`,
@@ -300,14 +275,7 @@ function coefficientRows(
   ];
 }
 
-function signedError(predicted: number, measured: number): number {
-  return Math.sign(predicted - measured) * errorPercent(predicted, measured);
-}
-
-function percent(predicted: number, measured: number): string {
-  return signedPercent(signedError(predicted, measured));
-}
-
-function signedPercent(error: number): string {
-  return `${error < 0 ? '-' : '+'}${Math.abs(error).toFixed(1)} %`;
-}
+const signedError = (predicted: number, measured: number) =>
+  Math.sign(predicted - measured) * errorPercent(predicted, measured);
+const percent = (predicted: number, measured: number) => signedPercent(signedError(predicted, measured));
+const signedPercent = (error: number) => `${error < 0 ? '-' : '+'}${Math.abs(error).toFixed(1)} %`;
