@@ -128,14 +128,18 @@ export function worstMinute(
     }),
   );
   const minuteOf = ({ arrivals }: TrialResult, i: number) => Math.floor(arrivals[i] / (60 * TICKS_PER_S));
-  const more: Record<number, number> = {};
-  for (const [r, result] of results.entries())
+  const [losses, others] = results.map((result, r) => {
+    const sums: Record<number, number> = {};
     for (const [i, usd] of lost[r].entries())
-      more[minuteOf(result, i)] = (more[minuteOf(result, i)] ?? 0) + (r === 0 ? usd : -usd);
+      sums[minuteOf(result, i)] = (sums[minuteOf(result, i)] ?? 0) + usd;
+    return sums;
+  });
   let [worst, most] = [-1, 0];
-  // Requests that never came have no minute.
-  for (const [minute, usd] of Object.entries(more))
-    if (usd > most && minute !== 'NaN') [worst, most] = [Number(minute), usd];
+  for (const [minute, usd] of Object.entries(losses)) {
+    const more = usd - (others[Number(minute)] ?? 0);
+    // Requests that never came have no minute.
+    if (more > most && minute !== 'NaN') [worst, most] = [Number(minute), more];
+  }
   if (worst < 0) return null;
   const idsOf = (result: TrialResult) =>
     Array.from(requests.classes.keys()).filter((i) => minuteOf(result, i) === worst);
