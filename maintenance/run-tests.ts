@@ -72,18 +72,7 @@ function testFiles(paths: readonly string[]): string[] {
 }
 
 /** Outcome of one test file, complete when the file has ended. */
-interface FileResult {
-  readonly name: string;
-  passed: number;
-  readonly failures: string[];
-  /** Standard output and error of the file. */
-  output: string;
-  seconds: number;
-  /** Processor time of the file and of the processes it has waited for. */
-  processorSeconds: number;
-  /** Titles of the tests that have begun and not ended. */
-  readonly running: Set<string>;
-}
+type FileResult = ReturnType<typeof startTestFile>['result'];
 
 /** An event of test-reporter.mjs. */
 interface TestEvent {
@@ -101,9 +90,14 @@ interface TestEvent {
  */
 export function startTestFile(path: string, limitSeconds: number) {
   const name = relative(process.cwd(), path);
-  const result: FileResult = {
-    ...{ name, passed: 0, failures: [], output: '', seconds: 0, processorSeconds: 0 },
-    running: new Set(),
+  const result = {
+    ...{ name, passed: 0, failures: [] as string[], seconds: 0 },
+    /** Standard output and error of the file. */
+    output: '',
+    /** Processor time of the file and of the processes it has waited for. */
+    processorSeconds: 0,
+    /** Titles of the tests that have begun and not ended. */
+    running: new Set<string>(),
   };
   const { failures, running } = result;
   const startedAt = performance.now();

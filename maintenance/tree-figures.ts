@@ -11,32 +11,23 @@ const CODE = /\.(ts|tsx|mjs|py|css)$/;
 const SCRIPT = /\.(ts|tsx|mjs)$/;
 const TEST = /\.(test|fixture)\.\w+$|(^|\/)(test|tests|fixtures|browser)\/|(^|\/)test_\w+\.py$/;
 
-interface TreeFigures {
-  /** The table's rows, in order. */
-  readonly rows: ReadonlyMap<string, number>;
-  readonly longFunctions: readonly string[];
-}
-
-/** Figures of the tracked files under `folder`. */
-function measureTree(folder: string, paths: readonly string[]): TreeFigures {
+/** Figures of the tracked files under `folder`: the table's rows, in order, and the long functions. */
+function measureTree(folder: string, paths: readonly string[]) {
   const read = (path: string) => readFileSync(join(folder, path), 'utf8');
   const lines = { source: 0, test: 0 };
   const longFunctions: string[] = [];
   for (const path of paths) {
     if (!CODE.test(path)) continue;
     const text = read(path);
-    lines[TEST.test(path) ? 'test' : 'source'] += lineCount(text);
+    lines[TEST.test(path) ? 'test' : 'source'] += text.match(/[^\n]*\n|[^\n]+$/g)?.length ?? 0;
     if (!SCRIPT.test(path) || TEST.test(path)) continue;
     const lineAt = (offset: number) => text.slice(0, offset).split('\n').length;
     const look = ({ start, end }: Span) => {
       const length = lineAt(end) - lineAt(start) + 1;
       if (length > LONG_FUNCTION_LINES) longFunctions.push(`${path}:${lineAt(start)} (${length} lines)`);
     };
-    new Visitor({
-      FunctionDeclaration: look,
-      FunctionExpression: look,
-      ArrowFunctionExpression: look,
-    }).visit(parseSync(path, text).program);
+    const looks = { FunctionDeclaration: look, FunctionExpression: look, ArrowFunctionExpression: look };
+    new Visitor(looks).visit(parseSync(path, text).program);
   }
 
   /** Names that a module exports, with those that it passes on from files of its package. */
@@ -68,7 +59,7 @@ function measureTree(folder: string, paths: readonly string[]): TreeFigures {
   }
 
   return {
-    rows: new Map([
+    rows: new Map<string, number>([
       ['tracked files', paths.length],
       ['lines of code (ts, tsx, mjs, py, css)', lines.source + lines.test],
       ['lines of sources', lines.source],
@@ -81,15 +72,11 @@ function measureTree(folder: string, paths: readonly string[]): TreeFigures {
   };
 }
 
-function lineCount(text: string): number {
-  return text.split('\n').length - (text.endsWith('\n') || text === '' ? 1 : 0);
-}
-
 function git(...options: string[]): string {
   return execFileSync('git', options, { encoding: 'utf8', maxBuffer: 2 ** 28 });
 }
 
-function measureRevision(revision: string): TreeFigures {
+function measureRevision(revision: string) {
   const folder = mkdtempSync(join(tmpdir(), 'tree-figures-'));
   try {
     const archive = join(folder, '.archive.tar');

@@ -76,15 +76,13 @@ function installDebianPackages(packages) {
 
 async function install(packages) {
   const names = packages.join(' ');
-  if (!findProgram('apt-get')) {
+  if (!findProgram('apt-get'))
     throw new Error(
       `\`${names}\` is missing, and there is no apt-get here to install it. Install it by hand.`,
     );
-  }
   const isRoot = process.getuid?.() === 0;
-  if (!isRoot && !findProgram('sudo')) {
+  if (!isRoot && !findProgram('sudo'))
     throw new Error(`\`${names}\` is missing. As root, run: apt-get install ${names}`);
-  }
   const asRoot = isRoot ? [] : process.stdin.isTTY ? ['sudo'] : ['sudo', '-n'];
   const aptGet = async (...args) => {
     const words = [...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '-qq', ...args];

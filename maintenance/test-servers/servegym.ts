@@ -13,14 +13,11 @@ type Variables = Readonly<Record<string, string | undefined>>;
 const NOTHING_KEPT = { SERVEGYM_STORE: 'memory' };
 
 /** Starts `servegym serve` on a free port of this machine and waits until it says that it is ready. */
-export function startServe(...args: string[]): Promise<ServeProcess> {
-  return startServeWith(NOTHING_KEPT, ...args);
-}
+export const startServe = (...args: string[]) => startServeWith(NOTHING_KEPT, ...args);
 
 /** Starts `servegym serve` with these variables in its environment; `undefined` takes one away. */
-export function startServeWith(variables: Variables, ...args: string[]): Promise<ServeProcess> {
-  return startServeOn('127.0.0.1', variables, ...args);
-}
+export const startServeWith = (variables: Variables, ...args: string[]) =>
+  startServeOn('127.0.0.1', variables, ...args);
 
 /** Starts `servegym serve` at an address; `undefined` leaves it to the server. */
 export function startServeOn(
@@ -54,19 +51,13 @@ async function serving(launched: ReturnType<typeof launch>, ready: RegExp) {
 }
 
 /** Starts `servegym` with these arguments. */
-export function startServegym(...args: string[]) {
-  return launch(NOTHING_KEPT, ...args);
-}
+export const startServegym = (...args: string[]) => launch(NOTHING_KEPT, ...args);
 
 /** Runs `servegym` with these arguments until it ends. */
-export function runServegym(...args: string[]) {
-  return runServegymWith(NOTHING_KEPT, ...args);
-}
+export const runServegym = (...args: string[]) => runServegymWith(NOTHING_KEPT, ...args);
 
 /** Runs `servegym` with these variables in its environment; `undefined` takes one away. */
-export function runServegymWith(variables: Variables, ...args: string[]) {
-  return launch(variables, ...args).ended;
-}
+export const runServegymWith = (variables: Variables, ...args: string[]) => launch(variables, ...args).ended;
 
 function launch(variables: Variables, ...args: string[]) {
   const child = spawn(process.execPath, [main, ...args], {
@@ -87,11 +78,10 @@ function launch(variables: Variables, ...args: string[]) {
       const match = pattern.exec(told[stream]);
       if (match) return match;
       const ending = await Promise.race([once(child[stream], 'data'), ended]);
-      if (!Array.isArray(ending)) {
+      if (!Array.isArray(ending))
         throw new Error(
           `\`servegym ${args.join(' ')}\` ended with ${ending.signal ?? `exit code ${ending.code}`} and never said ${pattern}:\n${ending.stderr}`,
         );
-      }
     }
   };
   return {
