@@ -155,7 +155,7 @@ describe('servegym train over several seeds', () => {
         ['--seeds', '0..1', '--algo', 'static', '--env', 'inferencegym', '--task', '1'],
         /expected --algo ppo, the one that learns inferencegym, got static/,
       ],
-      [['--seeds', '0..1', '--table', 'x.parquet'], /expected --env inferencegym beside --table/],
+      [['--seeds', '0..1', '--table', 'x.parquet'], /--table means nothing to llmserve/],
       [['--queue', 'redis://localhost:1'], /expected --seeds beside --queue: a single training has no jobs/],
       [
         ['--seeds', '0..1', '--queue', 'redis://127.0.0.1:1'],

@@ -1,12 +1,6 @@
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
-import {
-  type AsyncPolicy,
-  type PolicyEpisode,
-  type PolicyStep,
-  type SharedInputs,
-  shareInputs,
-} from '@servegym/agents';
+import { type PolicyEpisode, type PolicyStep, type SharedInputs, shareInputs } from '@servegym/agents';
 import { findEnvironment } from '@servegym/environments';
 import {
   type Job,
@@ -19,7 +13,7 @@ import {
 } from '@servegym/jobs';
 import { type Caller, EnvironmentError } from '@servegym/openenv';
 import { stoppedBy } from '../cli/jobs.ts';
-import type { PolicyCatalogue } from './open-environment.ts';
+import type { PolicyCatalogue, ServedPolicy } from './open-environment.ts';
 import type { ChosenAction, ServedEnvironment, ServedWork } from './served-job.ts';
 
 export interface BackgroundLimits {
@@ -238,44 +232,31 @@ export class BackgroundEnvironment {
 }
 
 /** A policy that chooses its actions on a worker thread. */
-class BackgroundPolicy implements AsyncPolicy<unknown, unknown> {
-  readonly name: string;
-  readonly #environment: BackgroundEnvironment;
-  #episode: PolicyEpisode = { taskId: '', seed: 0 };
-  #steps: PolicyStep<unknown, unknown>[] = [];
-  #chosen: ChosenAction | undefined;
-
-  constructor(name: string, environment: BackgroundEnvironment) {
-    this.name = name;
-    this.#environment = environment;
-  }
-
-  reset(episode: PolicyEpisode): void {
-    this.#episode = episode;
-    this.#steps = [];
-    this.#chosen = undefined;
-  }
-
-  watch(step: PolicyStep<unknown, unknown>): void {
-    this.#steps[step.stepIndex] = step;
-  }
-
-  /** @param caller the client that waits */
-  async act(step: PolicyStep<unknown, unknown>, caller?: Caller): Promise<unknown> {
-    const planned = this.#chosen?.plan?.[step.stepIndex];
-    if (planned !== undefined) return planned;
-    this.watch(step);
-    const { resetOptions, taskId } = this.#episode;
-    const steps = this.#steps.slice(0, step.stepIndex + 1);
-    const work = { kind: 'choose-action', policy: this.name, episode: this.#episode, steps } as const;
-    const chosen = await this.#environment.run({ ...resetOptions, task_id: taskId }, work, caller);
-    this.#chosen = chosen as ChosenAction;
-    return this.#chosen.action;
-  }
-
-  explain(): unknown {
-    return this.#chosen?.explanation;
-  }
+function backgroundPolicy(name: string, environment: BackgroundEnvironment): ServedPolicy {
+  let episode: PolicyEpisode = { taskId: '', seed: 0 };
+  let steps: PolicyStep<unknown, unknown>[] = [];
+  let chosen: ChosenAction | undefined;
+  return {
+    name,
+    reset(next) {
+      [episode, steps, chosen] = [next, [], undefined];
+    },
+    watch(step) {
+      steps[step.stepIndex] = step;
+    },
+    async act(step, caller) {
+      const planned = chosen?.plan?.[step.stepIndex];
+      if (planned !== undefined) return planned;
+      steps[step.stepIndex] = step;
+      const { resetOptions, taskId } = episode;
+      const seen = steps.slice(0, step.stepIndex + 1);
+      const work = { kind: 'choose-action', policy: name, episode, steps: seen } as const;
+      const answer = await environment.run({ ...resetOptions, task_id: taskId }, work, caller);
+      chosen = answer as ChosenAction;
+      return chosen.action;
+    },
+    explain: () => chosen?.explanation,
+  };
 }
 
 /** The same policies, of which those that plan do so on worker threads. */
@@ -283,6 +264,6 @@ export function inBackground(catalogue: PolicyCatalogue, background: BackgroundE
   return {
     ...catalogue,
     create: (name) =>
-      catalogue.planners?.includes(name) ? new BackgroundPolicy(name, background) : catalogue.create(name),
+      catalogue.planners?.includes(name) ? backgroundPolicy(name, background) : catalogue.create(name),
   };
 }

@@ -63,33 +63,26 @@ interface StorageOptions {
   readonly logger?: Logger | undefined;
 }
 
-/** One place where the sessions of several servers are kept. Nothing is opened before the first needs it. */
-export class SharedStorage {
-  /** A SQLite file, or `redis://...`. */
-  readonly #address: string;
-  readonly #options: StorageOptions;
-  #store: Promise<SessionStore> | undefined;
-  #users = 0;
-
-  /** @throws InputError for a URL of anything but Redis */
-  constructor(address: string, options: StorageOptions = {}) {
-    if (URL_SCHEME.test(address) && !isRedisAddress(address))
-      throw new InputError(
-        `Expected --store or SERVEGYM_STORE to be a file, redis://, rediss://, redis+sentinel:// or \`memory\`, got \`${maskUrls(address)}\`. Sessions are kept in SQLite files and in Redis only`,
-      );
-    this.#address = address;
-    this.#options = options;
-  }
-
-  /** The store for one more user; it closes when the last of them closes theirs. @throws InputError when it cannot be used */
-  async share(): Promise<SessionStore> {
-    this.#store ??= openStorage(this.#address, this.#options);
-    const store = await this.#store;
-    this.#users++;
+/**
+ * One place where the sessions of several servers are kept: a SQLite file, or `redis://...`. Nothing is opened before the first needs
+ * it. Each call answers the store for one more user; it closes when the last of them closes theirs.
+ * @throws InputError for a URL of anything but Redis; of a call, when it cannot be used
+ */
+export function sharedStorage(address: string, options: StorageOptions = {}): () => Promise<SessionStore> {
+  if (URL_SCHEME.test(address) && !isRedisAddress(address))
+    throw new InputError(
+      `Expected --store or SERVEGYM_STORE to be a file, redis://, rediss://, redis+sentinel:// or \`memory\`, got \`${maskUrls(address)}\`. Sessions are kept in SQLite files and in Redis only`,
+    );
+  let opened: Promise<SessionStore> | undefined;
+  let users = 0;
+  return async () => {
+    opened ??= openStorage(address, options);
+    const store = await opened;
+    users++;
     let close: (() => Promise<void>) | undefined = async () => {
       close = undefined;
-      this.#users--;
-      if (this.#users === 0) await store.close();
+      users--;
+      if (users === 0) await store.close();
     };
     return {
       open: (id, environment, client) => store.open(id, environment, client),
@@ -98,7 +91,7 @@ export class SharedStorage {
       condition: () => store.condition!(),
       close: async () => close?.(),
     };
-  }
+  };
 }
 
 /** Opens where sessions are kept: a SQLite file, or Redis by its address. @throws InputError when it cannot be used */

@@ -35,7 +35,7 @@ import { type CallLimits, DEFAULT_CALL_LIMITS, OutsideCalls } from './outside-ca
 import { mountPlanRoutes } from './plan-routes.ts';
 import { mountPolicyRoutes } from './policy-routes.ts';
 import { described, jsonObject } from './routes.ts';
-import { SharedStorage } from './session-storage.ts';
+import { sharedStorage } from './session-storage.ts';
 
 export interface StartOptions extends Omit<ServerOptions, 'store'> {
   /** The first is served at the root, the others each below `/` and its name. Default: `ENVIRONMENT_IDS`. */
@@ -83,8 +83,7 @@ export async function startServer({
 }: StartOptions = {}) {
   let url = '';
   const { logger } = options;
-  const storage =
-    sessionFile === undefined ? undefined : new SharedStorage(sessionFile, { maxBytes, logger });
+  const storage = sessionFile === undefined ? undefined : sharedStorage(sessionFile, { maxBytes, logger });
   const work = new BackgroundWork({ ...defaultWorkLimits(), ...limits });
   const isOpen = !options.guard?.tokens?.length;
   const outside = new OutsideCalls({ ...DEFAULT_CALL_LIMITS, ...(isOpen && { calls: 0 }), ...callLimits });
@@ -143,7 +142,7 @@ const FLEETS_AT_ONCE = 5;
 
 interface MountOptions extends Omit<StartOptions, 'work' | 'outside'> {
   /** Store of the sessions of replayable environments. Default: none. */
-  readonly storage?: SharedStorage | undefined;
+  readonly storage?: ReturnType<typeof sharedStorage> | undefined;
   readonly work: BackgroundWork;
   readonly outside: OutsideCalls;
   /** True for the first environment of its port, which is made ready before the port opens. */
@@ -176,7 +175,7 @@ async function mountEnvironment(name: string, options: MountOptions): Promise<Op
       ...(maxFleetRequests && { maxTotalSize: FLEETS_AT_ONCE * maxFleetRequests }),
     }),
     guard: { ...given.guard, openPaths },
-    store: isReplayable ? await storage?.share() : undefined,
+    store: isReplayable ? await storage?.() : undefined,
     metrics: prometheusMetrics(),
   });
   if (given.mode === 'production') {

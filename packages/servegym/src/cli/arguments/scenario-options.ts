@@ -48,7 +48,7 @@ export type Scenario = Readonly<Record<string, unknown>>;
  * @param taskIds the tasks that are to be played under them
  * @throws InputError, SimulatorError or EnvironmentError
  */
-export async function readScenario(
+async function readScenario(
   entry: RegisteredEnvironment,
   { traffic, rateScale, profile, shift }: OptionValues<typeof scenarioOptions>,
   taskIds: readonly (string | number)[],

@@ -7,7 +7,7 @@ import type { JobEngine } from '@servegym/jobs';
 import { counted } from '@servegym/simulator';
 import { InvalidArgumentError } from 'commander';
 import { rangeOf, whole } from '../arguments/options.ts';
-import { readScenario, readTable, scenarioOptions, taskNamed } from '../arguments/scenario-options.ts';
+import { readInputs, scenarioOptions, taskNamed } from '../arguments/scenario-options.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError, untilInterrupted } from '../failure.ts';
 import { queue, withJobs } from '../jobs.ts';
@@ -93,13 +93,12 @@ async function train(options: TrainOptions): Promise<void> {
 
 /** The run that the options ask for. @throws InputError for options that do not go together */
 async function readRun(options: TrainOptions): Promise<TrainingRun> {
-  const { env: environment, algo: algorithm, seed, table, servers } = options;
-  const { algorithms, environment: entry, learnsVariants, learnsAny = [], ...known } = agentsOf(environment);
-  const { ppoSteps = STEPS } = known;
+  const { env: environment, algo: algorithm, seed, servers } = options;
+  const { algorithms, learnsVariants, learnsAny = [], ppoSteps = STEPS } = agentsOf(environment);
   const { steps = algorithm === 'ppo' ? ppoSteps : STEPS } = options;
   const task = await readTask(options);
-  const scenario = servers === undefined ? await readScenario(entry, options, [task]) : {};
-  const hasScenario = Object.keys(scenario).length > 0;
+  const { inputs } = await readInputs({ ...options, task: servers === undefined ? task : 'all' });
+  const hasScenario = inputs.scenario !== undefined;
   const isVariantLearned = algorithm === 'ppo' && learnsVariants;
   if (algorithm !== 'ppo' && hasScenario)
     throw new InputError(`expected --algo ppo, the one that learns on traffic of your own, got ${algorithm}`);
@@ -118,13 +117,7 @@ async function readRun(options: TrainOptions): Promise<TrainingRun> {
     );
   if (hasScenario && !isVariantLearned)
     throw new InputError(`expected --env ${DEFAULT_ENV} beside traffic of your own, got ${environment}`);
-  if (table !== undefined && !entry.takes.includes('table'))
-    throw new InputError(`expected --env inferencegym beside --table, got ${environment}`);
-  const run = {
-    ...{ environment, task, algorithm, steps, seed },
-    ...(hasScenario && { scenario }),
-    ...(await readTable(table)),
-  } as TrainingRun;
+  const run = { environment, task, algorithm, steps, seed, ...inputs } as TrainingRun;
   // Refuses a scenario or a table that the task cannot be learned under, before anything is written.
   if (algorithm === 'ppo') learningTaskOf(run);
   return run;
