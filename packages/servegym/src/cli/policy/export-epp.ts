@@ -4,25 +4,24 @@ import { parametersOf } from './parameters.ts';
 
 type Score = NonNullable<PolicyFunctions['score']>;
 
-/** The scorers of the endpoint picker, as a policy computes them from a replica among others. */
-const SCORERS = {
-  'prefix-cache-scorer': ({ prefix_match }) => prefix_match,
-  'queue-scorer': ({ num_requests_waiting }, all) => least(num_requests_waiting, all, 'num_requests_waiting'),
-  'kv-cache-utilization-scorer': ({ kv_cache_usage_perc }) => 1 - kv_cache_usage_perc,
-  'running-requests-size-scorer': ({ num_requests_running }, all) =>
-    least(num_requests_running, all, 'num_requests_running'),
-} as const satisfies Record<string, (replica: Probe, all: readonly Probe[]) => number>;
-type Scorer = keyof typeof SCORERS;
-
 /** A replica as a policy sees it, drawn. */
 type Probe = Readonly<Record<string, number>>;
 
 /** 1 for the least of a metric, 0 for the most. */
-function least(value: number, all: readonly Probe[], name: string): number {
+const least = (name: string) => (replica: Probe, all: readonly Probe[]) => {
   const values = all.map((each) => each[name]);
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  return high === low ? 1 : (high - value) / (high - low);
-}
+  return high === low ? 1 : (high - replica[name]) / (high - low);
+};
+
+/** The scorers of the endpoint picker, as a policy computes them from a replica among others. */
+const SCORERS = {
+  'prefix-cache-scorer': ({ prefix_match }) => prefix_match,
+  'queue-scorer': least('num_requests_waiting'),
+  'kv-cache-utilization-scorer': ({ kv_cache_usage_perc }) => 1 - kv_cache_usage_perc,
+  'running-requests-size-scorer': least('num_requests_running'),
+} as const satisfies Record<string, (replica: Probe, all: readonly Probe[]) => number>;
+type Scorer = keyof typeof SCORERS;
 
 const PROBES = 200;
 const REPLICAS = 5;

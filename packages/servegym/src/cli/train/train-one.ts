@@ -208,7 +208,7 @@ export class TrainingLog {
     appendFileSync(join(this.#folder, 'metrics.jsonl'), `${JSON.stringify(line)}\n`);
   }
 
-  /** Windows played, mean return as training last saw it, and where everything stands. The policy comes last: where it is, everything is. */
+  /** Windows played, mean return as training last saw it, and paths. The policy comes last: where it is, everything is. */
   finish(
     { algorithm, task, seed }: TrainingRun,
     { steps, finalReturn, policy }: Omit<TrainedRun, 'metrics'>,
