@@ -197,21 +197,14 @@ const BASELINE_COLUMNS: readonly Column<BaselineTask & { readonly environment: s
   ['kept last', ({ answers }) => String(answers?.keptLast ?? '')],
 ];
 
-function baselineText({
-  environment,
-  seed,
-  agent,
-  model,
-  api_base_url,
-  mean_score,
-  ...result
-}: BaselineResult) {
+function baselineText(result: BaselineResult): string {
+  const { environment, seed, agent, model, api_base_url, usage } = result;
   const rows = result.tasks.map((task) => ({ ...task, environment }));
-  const columns = result.usage === null ? BASELINE_COLUMNS.slice(0, -2) : BASELINE_COLUMNS;
-  const lines = [...table(rows, columns), '', `mean score ${mean_score.toFixed(3)}`];
+  const columns = usage === null ? BASELINE_COLUMNS.slice(0, -2) : BASELINE_COLUMNS;
+  const lines = [...table(rows, columns), '', `mean score ${result.mean_score.toFixed(3)}`];
   const title = `${environment}, seed ${seed}:`;
-  if (result.usage === null) return [`${title} ${agent}`, '', ...lines].join('\n');
-  const { calls, failedCalls, promptTokens, completionTokens, cost_usd, format } = result.usage;
+  if (usage === null) return [`${title} ${agent}`, '', ...lines].join('\n');
+  const { calls, failedCalls, promptTokens, completionTokens, cost_usd, format } = usage;
   const answers = `${calls} calls (${failedCalls} failed), ${promptTokens} prompt and ${completionTokens} completion tokens, answers as ${format}`;
   const cost =
     cost_usd === null ? 'unknown: give --input-price and --output-price' : `${cost_usd.toFixed(4)} USD`;
