@@ -131,7 +131,6 @@ export async function startEndpoint(options: EndpointOptions) {
   await once(http, 'listening');
   const address = http.address() as AddressInfo;
 
-  /** Ends all connections at once. */
   const close = async (): Promise<void> => {
     live.close();
     const closed = http.listening ? once(http, 'close') : undefined;

@@ -20,7 +20,6 @@ export class OrderedQueue<Item> {
     return this.items[this.taken];
   }
 
-  /** All items, in order. */
   list(): Item[] {
     return this.items.slice(this.taken);
   }

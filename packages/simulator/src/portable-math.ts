@@ -36,7 +36,6 @@ const SIN_3 = -0.16666666666666632;
 /** A quarter turn in three parts, the first two with 33 bits. */
 const [QUARTER_1, QUARTER_2, QUARTER_3] = [1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21];
 
-/** e^x. */
 function exp(x: number): number {
   if (!(x <= LARGEST_EXPONENT)) return x > 0 ? Number.POSITIVE_INFINITY : x;
   if (x < LEAST_EXPONENT) return 0;
@@ -60,7 +59,6 @@ function exp(x: number): number {
   return k < -1021 ? double[0] * 2 ** -1000 : double[0];
 }
 
-/** Natural logarithm. */
 function log(x: number): number {
   if (!(x >= LEAST_NORMAL)) {
     if (x > 0) return log(x * 2 ** 54) - 54 * Math.LN2;

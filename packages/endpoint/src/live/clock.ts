@@ -18,7 +18,6 @@ export class SimulatedClock {
     this.#originWallMs = wallMs();
   }
 
-  /** The tick of now. */
   now(): number {
     return this.tickAt(this.wallMs());
   }

@@ -74,7 +74,6 @@ interface Entry {
   readonly id: number;
   /** Tokens emitted by the iterations taken so far, some of which may not be due yet. */
   taken: number;
-  /** Tick of the last token taken. */
   lastToken: number;
   preemptions: number;
   /** Engine that it was last seen running on, and at which of its iterations. */
@@ -88,7 +87,6 @@ interface Emission {
   readonly isLast: boolean;
 }
 
-/** Events of a tick. */
 interface Batch {
   due: number;
   readonly emissions: Emission[];
@@ -191,7 +189,6 @@ export class LiveServer {
     else this.#alarm.set(this.clock.wallMsAt(next));
   }
 
-  /** Stops the clockwork. */
   close(): void {
     this.#alarm.clear();
   }

@@ -126,7 +126,6 @@ export class EndpointMetrics implements LiveObserver {
     return this.#registry.contentType;
   }
 
-  /** The text for `GET /metrics`. */
   async render(): Promise<string> {
     const metrics = await this.#registry.getMetricsAsJSON();
     return `${await this.#registry.metrics()}${metrics.map((metric) => this.#created(metric)).join('')}`;

@@ -16,7 +16,6 @@ interface AnswerHead {
   readonly model: string;
 }
 
-/** Reason of the end of a reply. */
 type FinishReason = 'stop' | 'length';
 
 /** Tokens of a request. */
@@ -32,9 +31,7 @@ interface Reply {
   readonly finishReason: FinishReason | null;
 }
 
-/** Events of a stream. */
 interface AnswerStream {
-  /** Events of the next piece of a choice. */
   piece(index: number, reply: Reply, isFirst: boolean, soFar: Usage | undefined): readonly object[];
   /** Events after the last choice; `isAsked` where the client wants the usage. */
   end(usage: Usage, isAsked: boolean): readonly object[];

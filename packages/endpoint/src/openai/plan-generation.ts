@@ -101,7 +101,6 @@ export class GenerationPlanner {
     );
   }
 
-  /** The tokens that a reply may have. */
   #roomFor(prompt: number, asked: number | null): number {
     const { maxModelLen } = this.#model;
     const room = maxModelLen - prompt;

@@ -174,7 +174,6 @@ const servingKnobs = z
   })
   .partial();
 
-/** Their names in the configuration. */
 const SETTINGS = {
   max_num_seqs: 'maxNumSeqs',
   kv_budget_fraction: 'kvBudgetFraction',

@@ -105,7 +105,6 @@ export class Cluster {
     return this.config;
   }
 
-  /** Present work of a GPU. */
   roleOf(gpu: number): 'mixed' | 'prefill' | 'decode' {
     if (!this.arrangedAsSplit) return 'mixed';
     return gpu === PREFILL ? 'prefill' : 'decode';
@@ -173,7 +172,6 @@ export class Cluster {
     this.enforceMemory();
   }
 
-  /** Runs both GPUs until `limit` (ticks). */
   runUntil(limit: number): void {
     this.ranUntil = limit;
     if (this.draining && !this.drain(limit)) return;
@@ -212,7 +210,6 @@ export class Cluster {
     this.events.length = 0;
   }
 
-  /** Hands what GPU 0 has prefilled to GPU 1. */
   private transfer(): void {
     for (const request of this.engines[PREFILL].takeHandovers()) {
       const ready = this.link.send(request.input + request.emitted - 1, request.lastToken);

@@ -98,7 +98,6 @@ export function admitWaiting(state: EngineState, plan: IterationPlan, tokens: nu
   state.isHeadBlocked = waiting.count > 0;
 }
 
-/** Lets a transferred request decode. */
 function join(state: EngineState, plan: IterationPlan, slot: number): void {
   const { table } = state;
   table.status[slot] = DECODING;

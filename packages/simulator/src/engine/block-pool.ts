@@ -34,7 +34,6 @@ export class BlockPool {
   declare protected readonly blockTokens: number;
   /** Binary logarithm of the block size. */
   declare protected readonly blockShift: number;
-  /** Content of each slot. */
   private readonly prefixes: (PromptPrefix | null)[] = [];
   /** Of a request that waits, blocks that can be found: those with a name, those only it can ask for, those held, those on the host. */
   private readonly hits: Hits = { named: 0, own: 0, held: 0, loaded: 0 };
@@ -60,7 +59,6 @@ export class BlockPool {
     return this.cache !== null;
   }
 
-  /** KV blocks that hold `tokens`. */
   blocksFor(tokens: number): number {
     return (tokens + this.blockTokens - 1) >> this.blockShift;
   }
@@ -101,7 +99,6 @@ export class BlockPool {
   /** Frees what lies behind the sliding windows of a running request, of whose tokens the first `settled` are known to be computed. */
   skip(_slot: number, _settled: number): void {}
 
-  /** Remembers the content of a new request. */
   setPrefix(slot: number, prefix: PromptPrefix | null): void {
     if (prefix === null && slot >= this.prefixes.length) return;
     while (this.prefixes.length < slot) this.prefixes.push(null);
@@ -113,7 +110,6 @@ export class BlockPool {
     return slot < this.prefixes.length ? this.prefixes[slot] : null;
   }
 
-  /** Takes `blocks` of the free blocks. */
   take(blocks: number): void {
     this.free -= blocks;
     this.cache?.take(blocks);

@@ -14,7 +14,6 @@ const WORDS = ROUND / 32;
 export class CompletionWheel {
   /** The member that completes first; of equals the one admitted first. -1 when there is none. */
   first = -1;
-  /** The iteration that `first` completes in. */
   iteration = 0;
   /** First of each ring, or -1. */
   private readonly rings: Int32Array = new Int32Array(ROUND).fill(-1);
@@ -75,7 +74,6 @@ export class CompletionWheel {
     if (slot === this.first) this.findFirst(clock);
   }
 
-  /** Forgets all members. */
   clear(): void {
     this.first = -1;
     this.rings.fill(-1);

@@ -15,10 +15,8 @@ import { DECODING, type RequestTable } from './request-table.ts';
 export class DecodeBatch {
   /** Whether the decoding sequences are members. If not, the table holds the state of each. */
   active = false;
-  /** Lockstep iterations so far. */
   clock = 0;
   count = 0;
-  /** Sum of the members' context lengths. */
   contextSum = 0;
   declare private readonly completions: CompletionWheel;
   declare readonly residues: Int32Array;

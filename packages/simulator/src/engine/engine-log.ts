@@ -5,7 +5,6 @@ import { enlarged } from './slot-buffer.ts';
 
 const FIRST_CAPACITY = 256;
 
-/** Makes room for twice as many entries in the columns of a log. */
 function grow<Column extends string>(log: Record<Column, Float64Array>, columns: readonly Column[]): void {
   for (const column of columns) log[column] = enlarged(log[column], 2 * log[column].length);
 }
@@ -17,7 +16,6 @@ export class FirstTokenLog {
   arrivals: Float64Array = new Float64Array(FIRST_CAPACITY);
   firstTokens: Float64Array = new Float64Array(FIRST_CAPACITY);
 
-  /** Adds a request whose first token is in the table. */
   push(table: RequestTable, slot: number): void {
     if (this.count === this.ids.length) grow(this, ['ids', 'arrivals', 'firstTokens']);
     const at = this.count++;
@@ -37,10 +35,8 @@ export class CompletionLog extends FirstTokenLog {
   /** Begin of the first iteration that had the request. */
   scheduled: Float64Array = new Float64Array(FIRST_CAPACITY);
   lastTokens: Float64Array = new Float64Array(FIRST_CAPACITY);
-  /** Tokens generated. */
   outputs: Float64Array = new Float64Array(FIRST_CAPACITY);
 
-  /** Adds a request whose last token is in the table. */
   override push(table: RequestTable, slot: number): void {
     if (this.count === this.scheduled.length) grow(this, ['scheduled', 'lastTokens', 'outputs']);
     const at = this.count;

@@ -7,7 +7,6 @@ export function takeSnapshot(state: EngineState) {
   const { now, lastStart, lastArrival, partials, stalled, sinceReceived } = state;
   const { admitting, received, admissions, role } = state;
   return {
-    /** Copied as it is. */
     plain: {
       ...{ now, lastStart, lastArrival, partials, stalled, sinceReceived },
       ...{ admitting, received, admissions, role },
@@ -16,7 +15,6 @@ export function takeSnapshot(state: EngineState) {
     running: state.running.ends(),
     future: state.future.ends(),
     waiting: state.waiting.ends(),
-    /** Iterations in lockstep so far. */
     decodeClock: state.decodes.clock,
     inLockstep: state.decodes.active,
     config: state.config,

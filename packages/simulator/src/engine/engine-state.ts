@@ -43,7 +43,6 @@ export class EngineState {
   /** Ids of the requests refused since the logs were cleared. */
   readonly rejections: number[] = [];
   readonly counters: EngineCounters = zeroCounters();
-  /** Token budget of an iteration. */
   declare maxNumBatchedTokens: number;
   declare readonly settings: EngineSettings;
   declare readonly asyncScheduling: boolean;
@@ -146,7 +145,6 @@ export class EngineState {
     this.derive(config);
   }
 
-  /** Sets what follows from the configuration and the options. */
   private derive({ kvBlocks, speculationDepth, speculation }: EngineConfig): void {
     this.branches = Math.max(0, (speculation?.verifyTokens ?? 0) - 1 - speculationDepth);
     // vLLM counts its reserved block.
@@ -213,7 +211,6 @@ export class EngineState {
     return this.config.speculationDepth > 0;
   }
 
-  /** KV blocks that hold `tokens`. */
   blocksFor(tokens: number): number {
     return this.pool.blocksFor(tokens);
   }
@@ -284,7 +281,6 @@ export class EngineState {
     return this.running.count < this.config.maxNumSeqs && this.admitting;
   }
 
-  /** Puts the waiting requests in the order of the policy. */
   orderWaiting(order: QueueOrder): void {
     const slots = this.waiting.slots();
     if (slots.length < 2 || !this.hasRoom) return;
@@ -578,7 +574,6 @@ export class EngineState {
     else this.forget(slot);
   }
 
-  /** Lets the sequences that decode go on in lockstep. */
   activateDecodes(): void {
     this.decodes.activate(this.running.head);
     this.settleDecodes();
@@ -594,7 +589,6 @@ export class EngineState {
     }
   }
 
-  /** Lets a sequence decode in lockstep with others. */
   joinDecodes(slot: number): void {
     this.decodes.add(slot);
     if (this.hasWindows) this.settling.push(slot);

@@ -92,7 +92,6 @@ export class LatencyHistogram {
     return this.total === 0 ? 0 : sum / this.total / TICKS_PER_MS;
   }
 
-  /** Forgets all samples. */
   clear(): void {
     if (this.highest >= this.lowest) this.counts.fill(0, this.lowest, this.highest + 1);
     this.lowest = BINS;
@@ -100,7 +99,6 @@ export class LatencyHistogram {
     this.total = 0;
   }
 
-  /** Adds all samples of another histogram. */
   merge(other: LatencyHistogram): void {
     for (let bin = other.lowest; bin <= other.highest; bin++) {
       if (other.counts[bin] > 0) this.addToBin(bin, other.counts[bin]);

@@ -114,7 +114,6 @@ export class VerifyBatch {
     if (clock <= this.until[slot]) this.takeBack(slot);
   }
 
-  /** Tokens that a member has emitted. */
   emittedBy(slot: number): number {
     return this.emittedBefore(slot, this.clock);
   }
@@ -246,7 +245,6 @@ export class VerifyBatch {
     }
   }
 
-  /** Writes the state of a member into the table. */
   private settle(slot: number): void {
     const { table, clock } = this;
     const steps = clock - this.since[slot];

@@ -14,7 +14,6 @@ export class WaitingQueue extends SlotList {
   /** Whether one may be admitted past others: under `fcfs`, one that is preempted then stands before all, as in vLLM. */
   passesOver = false;
 
-  /** Adds a request that has just been received. */
   add(slot: number): void {
     const isLast =
       this.policy === 'fcfs' || this.isArranged || this.tail < 0 || this.isBefore(this.tail, slot);

@@ -22,7 +22,6 @@ type Prompt = Pick<EngineRequest, 'input' | 'prefix'>;
 export class Dispatcher {
   /** Replicas that the next choice is among. */
   candidates: Candidates = NONE;
-  /** Requests that wait for a replica to be ready. */
   held = 0;
   /** Seconds of queue as of the last scrape; `Infinity` when requests wait and none has been served. */
   queueSeconds = 0;
@@ -81,13 +80,11 @@ export class Dispatcher {
     this.recentSeconds = this.recentSeconds * kept + seconds;
   }
 
-  /** The next candidate in turns. */
   nextInTurns(): Target {
     const { targets } = this.candidates;
     return targets[this.turn++ % targets.length];
   }
 
-  /** Whether a request is taken. */
   admits(request: RequestView): boolean {
     const { run, view, seconds, standard } = this;
     const { admit } = run.functions;
@@ -145,7 +142,6 @@ export class Dispatcher {
     return this.best(request, standard) ?? targets[0];
   }
 
-  /** Takes note that a request is sent to a replica. */
   sent(target: Target, { input, prefix }: Prompt): void {
     target.sent++;
     target.queuedTokens += input;

@@ -137,7 +137,6 @@ export class PolicyRun {
     this.fault(name, `Expected \`${name}\` to answer ${expected}, got ${shown} (${typeof got})`);
   }
 
-  /** Counts what a function threw. */
   thrown(name: PolicyFunctionName, error: unknown): void {
     this.fault(name, `\`${name}\` threw: ${error instanceof Error ? error.message : String(error)}`);
   }

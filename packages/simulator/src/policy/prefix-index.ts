@@ -47,7 +47,6 @@ export class PrefixIndex {
     this.young = new Map();
   }
 
-  /** Forgets all that `slot` was sent. */
   forget(slot: number): void {
     for (const chunks of [this.young, this.old]) {
       for (const [id, holders] of chunks)

@@ -25,7 +25,6 @@ export class PromptChains {
   /** First block of each chunk, and the end of the chunk in its prompt, tokens. */
   private readonly ids: Int32Array;
   private readonly ends: Int32Array;
-  /** First chunk of each request. */
   private readonly offsets: Int32Array;
 
   /** The chains of hashes, which a search for settings asks for again and again. */

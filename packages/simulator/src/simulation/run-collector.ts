@@ -55,7 +55,6 @@ export class RunCollector {
     engine.firstTokens.clear();
   }
 
-  /** All that was taken. */
   run(): Columns & Pick<SimulationRun, 'simulatedMs'> {
     const end = this.count;
     return {

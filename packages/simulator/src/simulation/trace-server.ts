@@ -211,7 +211,6 @@ export class TraceServer {
     return id;
   }
 
-  /** Lets the clients give up whose patience ends by `tick`. */
   private giveUpUntil(tick: number): void {
     for (let at = this.nextGivingUp; at <= tick && at < Number.POSITIVE_INFINITY; at = this.nextGivingUp) {
       this.runEngines(at);

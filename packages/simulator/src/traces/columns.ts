@@ -74,7 +74,6 @@ const LIKENESS: Readonly<Partial<Record<TraceColumn, RegExp>>> = {
     /(output|complet|generat|response|answer|decode).*(tok|len|size|count|num)|(num|n|tokens?)[_ .-]?(output|complet|generat|out$)|^(outputs?|out|completions?|generat(ed|ion)|response|answer|decode)$/i,
 };
 
-/** Names of missing columns in messages. */
 const EXAMPLES: Readonly<Record<TraceColumn, string>> = {
   arrival: 'TIMESTAMP, arrival_ms or arrival_time',
   input: 'ContextTokens, input_tokens or input_length',

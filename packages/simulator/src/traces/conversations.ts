@@ -143,7 +143,6 @@ export interface RagPulseFiles {
 
 /** Tokens of the blocks by which prompts of RAGPulse share what they begin with: vLLM's. */
 const RAG_BLOCK_TOKENS = 16;
-/** The parts of a prompt, in order. */
 const RAG_PARTS = ['sys_prompt', 'passages_ids', 'history', 'web_search', 'user_input'] as const;
 
 /**

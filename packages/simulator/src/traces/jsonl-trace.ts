@@ -97,7 +97,6 @@ type Path = readonly string[];
 /** Objects in objects that names of columns reach. */
 const DEPTH = 4;
 
-/** Paths of all values that are no objects. */
 function* pathsIn(entry: Readonly<Record<string, unknown>>, above: Path = []): Generator<Path> {
   for (const [key, value] of Object.entries(entry)) {
     const path = [...above, key];

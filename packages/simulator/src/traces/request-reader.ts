@@ -57,7 +57,6 @@ export class RequestReader {
     this.#skipsUnanswered = (options.unanswered ?? (this.#form?.listsFailed ? 'skip' : 'refuse')) === 'skip';
   }
 
-  /** Counts a request that failed. */
   skip(): void {
     this.#unanswered += 1;
   }
