@@ -2,7 +2,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context } from 'hono';
 import type { LiveServer } from '../live/live-server.ts';
-import type { GenerationPlanner } from './plan-generation.ts';
+import { type GenerationPlanner, RAISE_POOL } from './plan-generation.ts';
 import { ApiError } from './requests.ts';
 
 type ServedContext = Context<{ Bindings: HttpBindings }>;
@@ -177,10 +177,7 @@ export function generate(
   return RESPONSE_ALREADY_SENT;
 }
 
-const EVENT_STREAM = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache',
-};
+const EVENT_STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
 
 /** An event as a stream has it, with its type where it has one. */
 function eventText(event: { readonly type?: string }): string {
@@ -264,9 +261,6 @@ function answerWhole(
 
 /** The pool has shrunk under a request that had been taken in. */
 function poolTooSmall(): ApiError {
-  return new ApiError(
-    503,
-    'kv_pool_exceeded',
-    'The KV pool has become too small for this request to ever finish. Ask for fewer tokens, or raise `kv_budget_fraction` at /admin/knobs.',
-  );
+  const message = `The KV pool has become too small for this request to ever finish. ${RAISE_POOL}`;
+  return new ApiError(503, 'kv_pool_exceeded', message);
 }

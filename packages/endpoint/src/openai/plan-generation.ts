@@ -17,17 +17,17 @@ export interface EndpointModel {
   readonly seed: number;
 }
 
+export const RAISE_POOL = 'Ask for fewer tokens, or raise `kv_budget_fraction` at /admin/knobs.';
 /** Over all prompts of a request. */
 const MOST_CHOICES = 1024;
 const PRIORITIES = { low: 0, high: 7 };
 
 /** What a request of either API asks for. */
-interface Asked {
+export interface Asked {
+  readonly request: CompletionRequest | ChatRequest;
   readonly shape: AnswerShape;
   readonly prompts: readonly Prompt[];
   readonly maxTokens: number | null;
-  /** Wall time at which it came in, ms. */
-  readonly arrivedMs: number;
 }
 
 /** Plans what a live server is to generate for each request of a model. */
@@ -41,12 +41,11 @@ export class GenerationPlanner {
     this.#model = model;
   }
 
-  /** @throws {ApiError} for what the model or the KV pool cannot serve. */
-  plan(
-    request: CompletionRequest | ChatRequest,
-    { shape, prompts, maxTokens, arrivedMs }: Asked,
-    requestId: string | undefined,
-  ) {
+  /**
+   * @param arrivedMs Wall time at which it came in, ms.
+   * @throws {ApiError} for what the model or the KV pool cannot serve.
+   */
+  plan({ request, shape, prompts, maxTokens }: Asked, arrivedMs: number, requestId: string | undefined) {
     refuseUnsupported(request);
     const model = this.knownModel(request.model ?? undefined);
     const { n, priority } = sequencesOf(request, prompts.length);
@@ -93,26 +92,19 @@ export class GenerationPlanner {
     if (name === undefined) return names[0];
     if (names.includes(name)) return name;
     const known = names.map((each) => `\`${each}\``).join(', ');
-    throw new ApiError(
-      404,
-      'model_not_found',
-      `The model \`${name.slice(0, 200)}\` does not exist. This endpoint serves ${known}; --served-model-name adds names.`,
-      'model',
-    );
+    const detail = `This endpoint serves ${known}; --served-model-name adds names.`;
+    const message = `The model \`${name.slice(0, 200)}\` does not exist. ${detail}`;
+    throw new ApiError(404, 'model_not_found', message, 'model');
   }
 
   #roomFor(prompt: number, asked: number | null): number {
     const { maxModelLen } = this.#model;
     const room = maxModelLen - prompt;
     if (room >= 1 && (asked ?? 1) <= room) return asked ?? room;
-    const wanted =
-      asked === null ? `${prompt} in the prompt` : `${prompt} in the prompt and ${asked} to generate`;
-    throw new ApiError(
-      400,
-      'context_length_exceeded',
-      `This model's maximum context length is ${maxModelLen} tokens, and the request asks for ${wanted}. Shorten the prompt or ask for fewer tokens.`,
-      room >= 1 ? 'max_tokens' : null,
-    );
+    const wanted = `${prompt} in the prompt${asked === null ? '' : ` and ${asked} to generate`}`;
+    const limit = `This model's maximum context length is ${maxModelLen} tokens`;
+    const message = `${limit}, and the request asks for ${wanted}. Shorten the prompt or ask for fewer tokens.`;
+    throw new ApiError(400, 'context_length_exceeded', message, room >= 1 ? 'max_tokens' : null);
   }
 
   #requirePool(request: LiveRequest): void {
@@ -121,11 +113,8 @@ export class GenerationPlanner {
     const blocks = engines[0].blocksOfRequest(most);
     const pool = Math.min(...engines.map((engine) => engine.kvBlocksTotal));
     if (blocks <= pool) return;
-    throw new ApiError(
-      400,
-      'kv_pool_exceeded',
-      `The request needs up to ${blocks} KV blocks, and the pool has ${pool}. Ask for fewer tokens, or raise \`kv_budget_fraction\` at /admin/knobs.`,
-    );
+    const needed = `The request needs up to ${blocks} KV blocks, and the pool has ${pool}.`;
+    throw new ApiError(400, 'kv_pool_exceeded', `${needed} ${RAISE_POOL}`);
   }
 
   /** Requests of one seed get one reply; without a seed each gets its own. */
@@ -138,21 +127,15 @@ export class GenerationPlanner {
 /** Sequences for each prompt of a request, and their class. */
 function sequencesOf({ n, priority }: CompletionRequest | ChatRequest, prompts: number) {
   const sequences = { n: n ?? 1, priority: priority ?? 0 };
-  if (sequences.priority < PRIORITIES.low || sequences.priority > PRIORITIES.high) {
-    throw new ApiError(
-      400,
-      'invalid_value',
-      `Expected \`priority\` to be from ${PRIORITIES.low} (most urgent) to ${PRIORITIES.high}, got ${priority}. The simulated scheduler tells eight classes apart.`,
-      'priority',
-    );
+  const { low, high } = PRIORITIES;
+  if (sequences.priority < low || sequences.priority > high) {
+    const expected = `Expected \`priority\` to be from ${low} (most urgent) to ${high}, got ${priority}.`;
+    const why = 'The simulated scheduler tells eight classes apart.';
+    throw new ApiError(400, 'invalid_value', `${expected} ${why}`, 'priority');
   }
   if (prompts * sequences.n > MOST_CHOICES) {
-    throw new ApiError(
-      400,
-      'invalid_value',
-      `Expected at most ${MOST_CHOICES} choices, got ${prompts} prompts with \`n\` ${n}.`,
-      'n',
-    );
+    const got = `${prompts} prompts with \`n\` ${n}`;
+    throw new ApiError(400, 'invalid_value', `Expected at most ${MOST_CHOICES} choices, got ${got}.`, 'n');
   }
   return sequences;
 }

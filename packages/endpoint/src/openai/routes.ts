@@ -10,7 +10,7 @@ import type { Hono } from 'hono';
 import { z } from 'zod';
 import type { LiveServer } from '../live/live-server.ts';
 import { CHAT_SHAPE, COMPLETION_SHAPE, generate, RESPONSES_SHAPE } from './generate.ts';
-import { type EndpointModel, GenerationPlanner, unixSeconds } from './plan-generation.ts';
+import { type Asked, type EndpointModel, GenerationPlanner, unixSeconds } from './plan-generation.ts';
 import {
   ApiError,
   type CompletionRequest,
@@ -32,46 +32,32 @@ export function mountOpenAiRoutes(app: EndpointApp, live: LiveServer, model: End
   const created = unixSeconds();
   const planner = new GenerationPlanner(live, model);
 
-  app.post('/v1/completions', async (context) => {
-    const arrivedMs = performance.now();
-    const request = await readBody(context, completionRequest);
-    const asked = {
-      shape: COMPLETION_SHAPE,
-      prompts: promptsOf(request.prompt),
-      maxTokens: request.max_tokens ?? DEFAULT_COMPLETION_TOKENS,
-      arrivedMs,
-    };
-    return generate(context, live, planner.plan(request, asked, context.req.header('x-request-id')));
-  });
-
-  app.post('/v1/chat/completions', async (context) => {
-    const arrivedMs = performance.now();
-    const request = await readBody(context, chatRequest);
-    const asked = {
-      shape: CHAT_SHAPE,
-      prompts: [chatPrompt(request.messages, request.tools ?? [])],
-      maxTokens: request.max_completion_tokens ?? request.max_tokens ?? null,
-      arrivedMs,
-    };
-    return generate(context, live, planner.plan(request, asked, context.req.header('x-request-id')));
-  });
-
-  app.post('/v1/responses', async (context) => {
-    const arrivedMs = performance.now();
-    const { input, instructions, text, max_output_tokens, ...request } = await readBody(
-      context,
-      responsesRequest,
-    );
+  const serve = <Schema extends z.ZodType>(
+    path: string,
+    schema: Schema,
+    ask: (request: z.infer<Schema>) => Asked,
+  ) =>
+    app.post(path, async (context) => {
+      const arrivedMs = performance.now();
+      const asked = ask(await readBody(context, schema));
+      return generate(context, live, planner.plan(asked, arrivedMs, context.req.header('x-request-id')));
+    });
+  serve('/v1/completions', completionRequest, (request) => ({
+    ...{ request, shape: COMPLETION_SHAPE, prompts: promptsOf(request.prompt) },
+    maxTokens: request.max_tokens ?? DEFAULT_COMPLETION_TOKENS,
+  }));
+  serve('/v1/chat/completions', chatRequest, (request) => ({
+    ...{ request, shape: CHAT_SHAPE, prompts: [chatPrompt(request.messages, request.tools ?? [])] },
+    maxTokens: request.max_completion_tokens ?? request.max_tokens ?? null,
+  }));
+  serve('/v1/responses', responsesRequest, ({ input, instructions, text, max_output_tokens, ...request }) => {
     const said = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
     const messages = [...(instructions ? [{ role: 'system', content: instructions }] : []), ...said];
-    const asked = {
-      shape: RESPONSES_SHAPE,
-      prompts: [chatPrompt(messages, request.tools ?? [])],
+    return {
+      request: { ...request, messages, response_format: text?.format },
+      ...{ shape: RESPONSES_SHAPE, prompts: [chatPrompt(messages, request.tools ?? [])] },
       maxTokens: max_output_tokens ?? null,
-      arrivedMs,
     };
-    const planned = { ...request, messages, response_format: text?.format };
-    return generate(context, live, planner.plan(planned, asked, context.req.header('x-request-id')));
   });
 
   app.get('/', (context) =>

@@ -4,7 +4,7 @@ import type { EngineRequest } from '../engine/engine-log.ts';
 import { TICKS_PER_S } from '../engine/ticks.ts';
 import { acceptanceTable, engineOptionsOf } from '../profiles/engine-options.ts';
 import type { EngineProfile } from '../profiles/engine-profile.ts';
-import { kvPoolBlocks, weightChangeSeconds, weightVariant } from '../profiles/kv-pool.ts';
+import { kvPoolBlocks, noKvPool, weightChangeSeconds, weightVariant } from '../profiles/kv-pool.ts';
 import type { SimulationOptions } from '../simulation/simulation-options.ts';
 import { SimulatorError } from '../simulator-error.ts';
 import { type GpuMemory, gpuMemory, usedGiB } from './gpu-memory.ts';
@@ -211,10 +211,8 @@ export class Cluster {
   }
 
   private transfer(): void {
-    for (const request of this.engines[PREFILL].takeHandovers()) {
-      const ready = this.link.send(request.input + request.emitted - 1, request.lastToken);
+    for (const { request, ready } of this.link.sendFrom(this.engines[PREFILL]))
       this.engines[DECODE].submitTransferred(request, ready);
-    }
   }
 
   /** Runs towards the change of roles. Answers whether the roles have changed; if not, the clock is at `limit`. */
@@ -273,10 +271,7 @@ export class Cluster {
     const { weights, speculationDepth, kvBudgetFraction } = config;
     const blocks = kvPoolBlocks(this.profile, weights, speculationDepth > 0, kvBudgetFraction);
     if (blocks >= 1 || this.size > 1) return Math.max(1, blocks);
-    throw new SimulatorError(
-      'SIMULATION_OPTION',
-      `Nothing is left for the KV pool: ${weights} weights of \`${this.profile.name}\` and its activations fill the GPU`,
-    );
+    throw noKvPool(this.profile, weights);
   }
 
   private sum(of: 'waitingCount' | 'runningCount' | 'kvBlocksUsed' | 'kvBlocksTotal'): number {

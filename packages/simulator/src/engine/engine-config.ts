@@ -205,7 +205,7 @@ export interface EngineConfig {
   readonly survival: readonly number[];
 }
 
-function expectNumber(
+export function expectNumber(
   code: SimulatorErrorCode,
   field: string,
   value: number,

@@ -1,4 +1,4 @@
-import { MAX_BATCHED_TOKENS } from '../engine/engine-config.ts';
+import { expectInteger, expectNumber, MAX_BATCHED_TOKENS } from '../engine/engine-config.ts';
 import type { CompletionLog, EngineRequest, FirstTokenLog } from '../engine/engine-log.ts';
 import type { RoutingWeights } from '../policy/built-in.ts';
 import type { Policy, PolicyFunctions } from '../policy/policy.ts';
@@ -88,16 +88,16 @@ export interface FleetListener {
 export function checkFleetOptions(options: FleetOptions): void {
   const { pools, maxReplicas = MAX_FLEET_REPLICAS, metricsIntervalMs = 1000, failuresPerHour = 0 } = options;
   if (pools.length === 0) throw wrongSetting('FLEET_SETTING', 'pools', 'at least one pool', 0);
-  expectWhole('maxReplicas', maxReplicas, 1, MAX_FLEET_REPLICAS);
-  expectWithin('metricsIntervalMs', metricsIntervalMs, 1, 60_000);
-  expectWithin('failuresPerHour', failuresPerHour, 0, 3600);
+  expectInteger('FLEET_SETTING', 'maxReplicas', maxReplicas, 1, MAX_FLEET_REPLICAS);
+  expectNumber('FLEET_SETTING', 'metricsIntervalMs', metricsIntervalMs, 1, 60_000);
+  expectNumber('FLEET_SETTING', 'failuresPerHour', failuresPerHour, 0, 3600);
   for (const [at, { coldStartSeconds, reclaim }] of pools.entries()) {
     const [least, most] = coldStartSeconds;
-    expectWithin(`pools[${at}].coldStartSeconds[0]`, least, 0, 3600);
-    expectWithin(`pools[${at}].coldStartSeconds[1]`, most, least, 3600);
+    expectNumber('FLEET_SETTING', `pools[${at}].coldStartSeconds[0]`, least, 0, 3600);
+    expectNumber('FLEET_SETTING', `pools[${at}].coldStartSeconds[1]`, most, least, 3600);
     if (reclaim === undefined) continue;
-    expectWithin(`pools[${at}].reclaim.perHour`, reclaim.perHour, 0, 3600);
-    expectWithin(`pools[${at}].reclaim.noticeSeconds`, reclaim.noticeSeconds, 0, 3600);
+    expectNumber('FLEET_SETTING', `pools[${at}].reclaim.perHour`, reclaim.perHour, 0, 3600);
+    expectNumber('FLEET_SETTING', `pools[${at}].reclaim.noticeSeconds`, reclaim.noticeSeconds, 0, 3600);
   }
 }
 
@@ -109,27 +109,15 @@ export function checkFleetSettings(settings: FleetSettings, pools: number, maxRe
   }
   let total = 0;
   for (const [at, count] of replicas.entries()) {
-    expectWhole(`replicas[${at}]`, count, 0, maxReplicas);
+    expectInteger('FLEET_SETTING', `replicas[${at}]`, count, 0, maxReplicas);
     total += count;
   }
-  expectWhole('replicas', total, 0, maxReplicas);
-  expectWhole('prefillReplicas', prefillReplicas, 0, maxReplicas);
+  expectInteger('FLEET_SETTING', 'replicas', total, 0, maxReplicas);
+  expectInteger('FLEET_SETTING', 'prefillReplicas', prefillReplicas, 0, maxReplicas);
   for (const name of ['queue', 'cache', 'prefix'] as const) {
-    expectWithin(`routing.${name}`, routing[name], 0, 1e6);
+    expectNumber('FLEET_SETTING', `routing.${name}`, routing[name], 0, 1e6);
   }
-  expectWithin('admissionSeconds', admissionSeconds, 0, Number.POSITIVE_INFINITY);
-  expectWhole('maxNumBatchedTokens', maxNumBatchedTokens, 1, MAX_BATCHED_TOKENS);
-  expectWhole('maxNumSeqs', maxNumSeqs, 1, maxNumBatchedTokens);
-}
-
-function expectWithin(field: string, value: number, low: number, high: number): void {
-  if (typeof value !== 'number' || !(value >= low && value <= high)) {
-    throw wrongSetting('FLEET_SETTING', field, `a number from ${low} to ${high}`, value);
-  }
-}
-
-function expectWhole(field: string, value: number, low: number, high: number): void {
-  if (!Number.isInteger(value) || value < low || value > high) {
-    throw wrongSetting('FLEET_SETTING', field, `a whole number from ${low} to ${high}`, value);
-  }
+  expectNumber('FLEET_SETTING', 'admissionSeconds', admissionSeconds, 0, Number.POSITIVE_INFINITY);
+  expectInteger('FLEET_SETTING', 'maxNumBatchedTokens', maxNumBatchedTokens, 1, MAX_BATCHED_TOKENS);
+  expectInteger('FLEET_SETTING', 'maxNumSeqs', maxNumSeqs, 1, maxNumBatchedTokens);
 }

@@ -1,10 +1,6 @@
+import type { Handover } from '../cluster/transfer-link.ts';
 import type { QueueOrder } from '../engine/engine-config.ts';
-import {
-  addCounters,
-  type EngineCounters,
-  type RequestProgress,
-  zeroCounters,
-} from '../engine/engine-log.ts';
+import { addCounters, type EngineCounters, zeroCounters } from '../engine/engine-log.ts';
 import { LatencyHistogram } from '../engine/latency-histogram.ts';
 import { TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
 import { OrderedQueue } from '../ordered-queue.ts';
@@ -43,13 +39,6 @@ export interface FleetEvent {
 
 /** Seconds that replicas of a pool were billed for, by state. Multiply by the GPUs of a replica for GPU seconds. */
 export type ReplicaSeconds = Record<ReplicaState, number>;
-
-/** KV on its way to a replica that decodes. */
-interface Handover {
-  readonly request: RequestProgress;
-  /** Tick at which it is there. */
-  readonly ready: number;
-}
 
 /**
  * Replicas of one model behind a gateway, with cold starts, drains, failures, admission, and prefill and decode roles.
@@ -328,10 +317,7 @@ export class Fleet {
   /** Prefills until `end`, and sends away what is prefilled. */
   private prefill({ engine, link }: Replica, end: number): void {
     engine.runUntil(end);
-    for (const request of engine.takeHandovers()) {
-      const ready = link.send(request.input + request.emitted - 1, request.lastToken);
-      this.stranded.push({ request, ready });
-    }
+    this.stranded.push(...link.sendFrom(engine));
   }
 
   /** Gives what was prefilled to the replicas that decode. */
@@ -492,17 +478,9 @@ export class Fleet {
   }
 
   private newReplica(slot: number, ordinal: number, pool: number, readyAt: number): Replica {
-    return new Replica(
-      slot,
-      ordinal,
-      pool,
-      this.pools[pool],
-      this.settings,
-      this.seed,
-      readyAt,
-      this.dispatcher,
-      this.order,
-    );
+    return new Replica({ slot, ordinal, pool, readyAt }, this.pools[pool], this.settings, {
+      ...{ seed: this.seed, dispatcher: this.dispatcher, order: this.order },
+    });
   }
 
   /** A place for one more replica; -1 when all GPUs are in use. */

@@ -33,30 +33,24 @@ export class Replica {
   declare readonly link: TransferLink;
 
   constructor(
-    slot: number,
-    ordinal: number,
-    poolIndex: number,
+    own: Pick<Replica, 'slot' | 'ordinal' | 'pool' | 'readyAt'>,
     pool: FleetPool,
     settings: FleetSettings,
-    seed: number,
-    readyAt: number,
-    dispatcher: Dispatcher,
-    order?: QueueOrder,
+    { dispatcher, ...options }: { seed: number; dispatcher: Dispatcher; order: QueueOrder | undefined },
   ) {
-    this.slot = slot;
-    this.ordinal = ordinal;
-    this.pool = poolIndex;
-    this.readyAt = readyAt;
+    this.slot = own.slot;
+    this.ordinal = own.ordinal;
+    this.pool = own.pool;
+    this.readyAt = own.readyAt;
     this.link = new TransferLink(pool.profile);
     this.engine = new Engine(engineConfig(pool, settings), {
       ...engineOptionsOf(pool.profile, false),
       maxNumBatchedTokens: settings.maxNumBatchedTokens,
       prefixCaching: true,
-      seed,
-      order,
+      ...options,
     });
     const { gpu } = pool.profile;
-    const traits = { index: slot, kind: poolIndex, weight: 1, usdPerHour: gpu.count * gpu.usdPerHour };
+    const traits = { index: own.slot, kind: own.pool, weight: 1, usdPerHour: gpu.count * gpu.usdPerHour };
     this.target = new Target(this.engine, 'both', traits, dispatcher);
   }
 

@@ -59,6 +59,12 @@ export function kvPoolBlocks(
   return Math.floor(bytes / kvBlockBytes(profile));
 }
 
+/** The error of an engine that has no KV pool. */
+export function noKvPool(profile: EngineProfile, precision: WeightPrecision): SimulatorError {
+  const full = `${precision} weights of \`${profile.name}\` and its activations fill the GPU`;
+  return new SimulatorError('SIMULATION_OPTION', `Nothing is left for the KV pool: ${full}`);
+}
+
 /**
  * Seconds without service, and without the KV cache, of a change of precision: the old weights leave each GPU and the
  * new ones enter over the host link. A cold start where no checkpoints wait in host memory.

@@ -1,16 +1,9 @@
-import { TransferLink } from '../cluster/transfer-link.ts';
+import { type Handover, TransferLink } from '../cluster/transfer-link.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { RequestProgress } from '../engine/engine-log.ts';
 import type { RequestView } from '../policy/views.ts';
 import type { EngineProfile } from '../profiles/engine-profile.ts';
 import type { Router } from './router.ts';
-
-/** KV on its way to an engine that decodes. */
-interface Handover {
-  readonly request: RequestProgress;
-  /** Tick at which it is there. */
-  readonly ready: number;
-}
 
 /** Engines that prefill, each with a link of its own, and engines that decode what comes over the links. */
 export class Handovers {
@@ -54,12 +47,7 @@ export class Handovers {
 
   /** Runs the engines that decode to `tick`, behind those that prefill. */
   runUntil(tick: number): void {
-    for (const [i, engine] of this.prefilling.entries()) {
-      for (const request of engine.takeHandovers()) {
-        const ready = this.links[i].send(request.input + request.emitted - 1, request.lastToken);
-        this.sent.push({ request, ready });
-      }
-    }
+    for (const [i, engine] of this.prefilling.entries()) this.sent.push(...this.links[i].sendFrom(engine));
     this.sent.sort((a, b) => a.ready - b.ready || a.request.id - b.request.id);
     let there = 0;
     for (; there < this.sent.length && this.sent[there].ready <= tick; there++) {

@@ -7,7 +7,7 @@ import type { RouterPolicy } from '../policy/built-in.ts';
 import { PolicyRun, startPolicy } from '../policy/policy.ts';
 import { type ReplicaRole, RequestView } from '../policy/views.ts';
 import { acceptanceTable, engineOptionsOf } from '../profiles/engine-options.ts';
-import { kvPoolBlocks, weightVariant } from '../profiles/kv-pool.ts';
+import { kvPoolBlocks, noKvPool, weightVariant } from '../profiles/kv-pool.ts';
 import { SimulatorError, wrongSetting } from '../simulator-error.ts';
 import type { Trace } from '../traces/trace.ts';
 import { ClosedLoop } from './closed-loop.ts';
@@ -55,15 +55,14 @@ export class TraceServer {
   constructor(options: SimulationOptions, collector: RunCollector) {
     const { profile, split, secondPool, router = 'round_robin' } = options;
     if (split !== undefined && options.replicas !== undefined) {
-      throw new SimulatorError('SIMULATION_OPTION', 'Expected `replicas` or `split`, got both');
+      throw refused('Expected `replicas` or `split`, got both');
     }
     const { prefill, decode } = split ?? { prefill: options.replicas ?? 1, decode: 0 };
     expectReplicas(split === undefined ? 'replicas' : 'split.prefill', prefill);
     if (split !== undefined) expectReplicas('split.decode', decode);
     const beside = besideReplicas(options);
     if (router === 'priority' && prefill + beside === 1) {
-      throw new SimulatorError(
-        'SIMULATION_OPTION',
+      throw refused(
         'Expected at least 2 replicas for the `priority` router, which keeps one for the urgent class',
       );
     }
@@ -161,10 +160,7 @@ export class TraceServer {
     const chains = isWhole && this.cachesPrefixes && prefixBlocks ? PromptChains.of(prefixBlocks) : null;
     if (requests.followUps !== undefined || this.concurrency !== undefined) {
       if (first > 0) {
-        throw new SimulatorError(
-          'SIMULATION_OPTION',
-          'Expected a trace with conversations or a concurrency to come in one piece',
-        );
+        throw refused('Expected a trace with conversations or a concurrency to come in one piece');
       }
       this.serveClosedLoop(requests, new ClosedLoop(requests, this.concurrency), chains);
       return;
@@ -320,10 +316,7 @@ function blocksOf({ profile, weights = 'FP16', speculationDepth = 0, ...pool }: 
   }
   const blocks = kvPoolBlocks(profile, weights, speculationDepth > 0, fraction);
   if (blocks >= 1) return blocks;
-  throw new SimulatorError(
-    'SIMULATION_OPTION',
-    `Nothing is left for the KV pool: ${weights} weights of \`${profile.name}\` and its activations fill the GPU`,
-  );
+  throw noKvPool(profile, weights);
 }
 
 /** Engines of the second kind beside the first. @throws SimulatorError where it cannot serve with the first */
@@ -331,27 +324,25 @@ function besideReplicas({ profile, split, secondPool }: SimulationOptions): numb
   if (secondPool === undefined) return 0;
   const { model } = secondPool.profile;
   if (model.name !== profile.model.name) {
-    throw new SimulatorError(
-      'SIMULATION_OPTION',
-      `Expected \`secondPool\` to serve \`${profile.model.name}\`, got \`${model.name}\``,
-    );
+    throw refused(`Expected \`secondPool\` to serve \`${profile.model.name}\`, got \`${model.name}\``);
   }
   if (split === undefined) {
     expectReplicas('secondPool.replicas', secondPool.replicas ?? 1);
     return secondPool.replicas ?? 1;
   }
   if ((model.kvCache ?? 'FP16') !== (profile.model.kvCache ?? 'FP16')) {
-    throw new SimulatorError(
-      'SIMULATION_OPTION',
-      'Expected the KV of engines that decode to have the format of those that prefill',
-    );
+    throw refused('Expected the KV of engines that decode to have the format of those that prefill');
   }
   if (secondPool.replicas !== undefined) {
-    throw new SimulatorError('SIMULATION_OPTION', 'Expected `secondPool.replicas` or `split`, got both');
+    throw refused('Expected `secondPool.replicas` or `split`, got both');
   }
   return 0;
 }
 
 function expectReplicas(name: string, count: number): void {
   expectInteger('SIMULATION_OPTION', name, count, 1, MAX_REPLICAS);
+}
+
+function refused(message: string): SimulatorError {
+  return new SimulatorError('SIMULATION_OPTION', message);
 }
