@@ -72,11 +72,8 @@ function playedOn(scenario: string, taskId: string, times: number, seed: number)
     return { ...drawn, told: drawn.profile };
   }
   const options = SCENARIOS[scenario];
-  if (options === undefined) {
-    throw new Error(
-      `expected one of ${[...Object.keys(SCENARIOS), DISTRIBUTION].join(', ')}, got ${scenario}`,
-    );
-  }
+  const known = [...Object.keys(SCENARIOS), DISTRIBUTION].join(', ');
+  if (options === undefined) throw new Error(`expected one of ${known}, got ${scenario}`);
   const task = llmserve.choose({ ...options, task_id: taskId });
   const told = serverOf(task);
   return { task, told, options, profile: times === 1 ? told : scaledProfile(told, [times, times, times]) };
@@ -102,15 +99,16 @@ export default benchmark({
     for (const policy of policies.split(',')) {
       const player = playerOf(policy);
       for (const scenario of scenarios.split(',')) {
-        const decisionMs: number[] = [];
-        const served = { all: [0, 0], calm: [0, 0] };
+        const noted = newNotes();
         const gains = seeds.map((seed) => {
           const played = playedOn(scenario, taskId, times, seed);
           const key = `${scenario} ${seed}`;
-          const standard = standards.get(key) ?? defaultReturn(played, seed);
+          const standard =
+            standards.get(key) ?? returnOf(() => () => played.task.defaultAction, played, seed, newNotes());
           standards.set(key, standard);
-          return returnOf(player, played, seed, decisionMs, served, late) - standard;
+          return returnOf(player, played, seed, noted, late) - standard;
         });
+        const { decisionMs, all, calm } = noted;
         const [low, high] = stratifiedBootstrap([gains], mean);
         const over = gains.map((gain, i) => gain - (first.get(scenario) ?? gains)[i]!);
         const [least, most] = stratifiedBootstrap([over], mean);
@@ -120,10 +118,7 @@ export default benchmark({
           ...{ policy, task: scenario === DISTRIBUTION ? 'drawn' : taskId, scenario },
           ...{ gain: mean(gains), low, high, 'over the first': mean(over), least, most },
           ...{ 'below default': gains.filter((gain) => gain < 0).length },
-          ...{
-            'in SLO': served.all[1]! / served.all[0]!,
-            'in SLO, calm': served.calm[1]! / served.calm[0]!,
-          },
+          ...{ 'in SLO': all.attained / all.judged, 'in SLO, calm': calm.attained / calm.judged },
           'decision p50, ms': percentileOfSorted(decisionMs, 50),
           'p99, ms': percentileOfSorted(decisionMs, 99),
         };
@@ -132,35 +127,24 @@ export default benchmark({
   },
 });
 
-/** Adds the judged requests of a window, and those inside their objectives. */
-function add(to: number[], { classes }: ServeEpisode['metrics']): void {
-  for (const { judged, attained } of classes) {
-    to[0]! += judged;
-    to[1]! += attained;
-  }
+/** Processor times of decisions, and judged requests with those inside their objectives. */
+function newNotes() {
+  const [all, calm] = [0, 1].map(() => ({ judged: 0, attained: 0 }));
+  return { decisionMs: [] as number[], all: all!, calm: calm! };
 }
 
-function defaultReturn({ task, profile }: Played, seed: number): number {
-  const episode = new ServeEpisode(task, seed, { profile });
-  while (!episode.done) episode.step(task.defaultAction);
-  return episode.totals.reward;
-}
-
-/** Return of an episode. @param decisionMs takes the processor time of each decision */
 function returnOf(
   player: Player,
   played: Played,
   seed: number,
-  decisionMs: number[],
-  served: { readonly all: number[]; readonly calm: number[] },
-  late: number,
+  { decisionMs, all, calm }: ReturnType<typeof newNotes>,
+  late = 0,
 ): number {
   const { task, profile } = played;
-  const requests = llmserve.drawRequests(task, seed);
   const act = player(played, seed);
   const rates = task.phases.map(({ arrivalsPerSecond }) => arrivalsPerSecond[1]);
   const busiest = task.phases[rates.indexOf(Math.max(...rates))]!.name;
-  const episode = new ServeEpisode(task, seed, { requests, profile });
+  const episode = new ServeEpisode(task, seed, { requests: llmserve.drawRequests(task, seed), profile });
   let reward: number | null = null;
   const actions: ServeAction[] = [];
   while (!episode.done) {
@@ -171,8 +155,11 @@ function returnOf(
     const { user, system } = process.cpuUsage(before);
     decisionMs.push((user + system) / 1000);
     reward = episode.step(actions[Math.max(0, stepIndex - late)]!);
-    add(served.all, episode.metrics);
-    if (episode.phase !== busiest) add(served.calm, episode.metrics);
+    for (const counts of episode.phase === busiest ? [all] : [all, calm])
+      for (const { judged, attained } of episode.metrics.classes) {
+        counts.judged += judged;
+        counts.attained += attained;
+      }
   }
   return episode.totals.reward;
 }

@@ -51,7 +51,6 @@ export default benchmark({
   },
 });
 
-/** Figures of a recording before its first load. */
 function countsOf({ vllm: vLLM, kind, seed }: Recording) {
   const counts = { loads: 0, 'identical loads': 0, requests: 0, 'identical requests': 0 };
   return { vLLM, 'loads of kind': kind, seed, ...counts };

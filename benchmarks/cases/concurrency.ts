@@ -2,9 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { socketUrl } from '@servegym/openenv/client';
 import { startServe } from '../../maintenance/test-servers/servegym.ts';
-import { memoryMiB } from '../child.ts';
-import { type BatchResult, runBatch } from '../concurrency/session-batch.ts';
-import type { SessionPlan } from '../concurrency/session-play.ts';
+import { type BatchResult, runBatch, type SessionPlan } from '../concurrency/session-batch.ts';
 import { benchmark, type Row, text } from '../harness.ts';
 
 /** Most sessions at once that one process can be asked for. */
@@ -23,15 +21,8 @@ const SETTLING_S = 5;
 export default benchmark({
   what: 'How many sessions at once OpenEnv servers hold, and how late they answer. A session connects, resets and steps; those of a batch stay open until all have been answered. On the servers of `--url A,B`, which share the sessions in turn, or on a `servegym serve --env benchmark` of its own. `--requests 1,8,64` or `1..1024`. Its steps are those of the `benchmark` environment, with a `--wait` in seconds, or `--action JSON`; `--idle` sessions of which the memory is told. Linux only.',
   options: {
-    url: text,
-    requests: '1..1024',
-    wait: 1,
-    action: text,
-    steps: 1,
-    timeout: 60,
-    token: text,
-    rounds: 1,
-    idle: 0,
+    ...{ url: text, requests: '1..1024', wait: 1, action: text, steps: 1 },
+    ...{ timeout: 60, token: text, rounds: 1, idle: 0 },
   },
   async *run({ url, requests, wait, action, steps, timeout, token, rounds, idle }) {
     const grid = requestGrid(requests);
@@ -82,29 +73,29 @@ function rowOf(batch: BatchResult): Row {
   };
 }
 
-function notes(batches: readonly BatchResult[]): string[] {
+function* notes(batches: readonly BatchResult[]) {
   const held = batches.filter(({ succeeded, sessions }) => succeeded >= HOLDS_FROM * sessions);
   const most = held.length === 0 ? 'none' : Math.max(...held.map(({ sessions }) => sessions));
-  return [
-    `largest batch with at least 95 % success: ${most}`,
-    ...batches
-      .filter(({ loadCpu }) => loadCpu > BUSY_LOAD)
-      .map(
-        ({ sessions, loadCpu }) =>
-          `${sessions} sessions: the load took ${(100 * loadCpu).toFixed(0)} % of a core, which may be what was measured`,
-      ),
-  ];
+  yield `largest batch with at least 95 % success: ${most}`;
+  for (const { sessions, loadCpu } of batches)
+    if (loadCpu > BUSY_LOAD)
+      yield `${sessions} sessions: the load took ${(100 * loadCpu).toFixed(0)} % of a core, which may be what was measured`;
+}
+
+/** Resident memory of a process, MiB. Linux only. */
+function memoryMiB(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 }
 
 /** Memory of sessions that do nothing any more, on a server of their own. */
 async function measureIdle(plan: SessionPlan, sessions: number): Promise<Row> {
   const { url, pid, stop } = await startServe('--env', 'benchmark', '--max-sessions', '100000');
-  const before = memoryMiB(pid, 'VmRSS');
+  const before = memoryMiB(pid);
   let resident = Number.NaN;
   const socketUrls = [socketUrl(new URL(url), 'ws').href];
   await runBatch({ ...plan, socketUrls, action: { wait_seconds: 0 } }, sessions, async () => {
     await sleep(SETTLING_S * 1000);
-    resident = memoryMiB(pid, 'VmRSS');
+    resident = memoryMiB(pid);
   });
   await stop();
   return {

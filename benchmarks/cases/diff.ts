@@ -1,4 +1,7 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { blocksOf, type Candidate, compareDeployments, type Deployment, parseSlo } from '@servegym/operators';
 import { findReferenceFiles, REFERENCE_DATA, readTrace } from '@servegym/operators/traces';
 import {
@@ -7,24 +10,25 @@ import {
   findModel,
   findProfile,
   listProfiles,
+  modelFromConfig,
   parseStaticBatches,
   type StaticBatchRow,
   vllmConstants,
 } from '@servegym/profiles';
 import { closedBatch, type EngineProfile, repeatTrace, type Trace } from '@servegym/simulator';
-import { mean, quantile } from '@servegym/simulator/statistics';
+import { mean } from '@servegym/simulator/statistics';
 import { type ChangeVerdict, changeVerdict } from '../../packages/operators/src/diff/compare-deployments.ts';
 import { vllmDefaults } from '../../packages/operators/src/search/candidate.ts';
 import { errorOfRatio, PROFILE_ERRORS } from '../../packages/operators/src/search/profile-error.ts';
 import { type CsvRow, readCsv } from '../../packages/profiles/src/tables/read-csv.ts';
 import { readResults, requestsOf } from '../fidelity/gpustack.ts';
 import type { OperatingPoint, PointRow } from '../fidelity/operating-points.ts';
-import { benchmark, required, text, timed } from '../harness.ts';
-import { arrivalsOf, estimatedOf, MODELS, modelOf, type Run, readRuns } from '../rtx5090-runs.ts';
+import { benchmark, quantile, required, text, timed } from '../harness.ts';
+import configs from '../rtx5090-models.json' with { type: 'json' };
 
 export default benchmark({
   what: `Whether \`servegym diff\` is right about measured pairs of \`--data FOLDER\` (docs/reference-data.md) that differ in one thing, and how long it takes for 20,000 requests.
-Token budgets: mean TTFT and TPOT of vLLM 0.22 on an RTX 5090 (TimoSaemann/ppas-vllm, Apache-2.0) with two static budgets and the same arrivals, with profiles estimated from data sheets.
+Token budgets: mean TTFT and TPOT of vLLM 0.22 on an RTX 5090 (TimoSaemann/ppas-vllm, Apache-2.0) with two static budgets and the same arrivals, which Python draws again (\`SERVEGYM_PYTHON\`, else \`python3\`), with profiles estimated from data sheets.
 Static batches: latency of whole batches on vLLM (LLM-Inference-Bench, BSD-3-Clause) that differ in the GPU, their number, or the precision of weights or KV cache. Once with the shipped profiles, which were fitted to these rows, and once with profiles estimated from data sheets.
 Flags: output tokens a second of gpustack's performance lab (Apache-2.0), two results of a page that differ in one setting, served as their commands say, with the mean lengths, outputs of ShareGPT exponential, all requests at once or as many as the load generator kept in flight. On shipped profiles, or with \`--tables FOLDER\`, the unpacked package aiconfigurator-core, on the kernel times of the engine and version that the page names.
 Operating points: open rows of NVIDIA's aiconfigurator-core with equal model, lengths and concurrency that differ in the engine, the GPU, the precision or the division over GPUs. \`--points FILE\` is made by \`run.ts fidelity --tables FOLDER --results FILE\`, whose answers come from kernel tables; the intervals are those of the profiles' errors alone. \`--misses\` lists the pairs whose sign is wrong.`,
@@ -158,21 +162,105 @@ function tokenBudgets(runs: readonly Run[]): Pair[] {
   });
 }
 
+/** A run of the measurements, as far as it is read. */
+interface Run {
+  readonly file: string;
+  readonly command: string;
+  readonly phase_schedule: string;
+  readonly configured_prompt_tokens: number;
+  readonly configured_output_tokens: number;
+  readonly seed: number;
+  readonly num_requests: number;
+  readonly config_name: string;
+  readonly max_num_batched_tokens: number;
+  readonly max_num_seqs: number;
+  readonly avg_ttft: number;
+  readonly avg_tpot: number;
+}
+
+/** SmolLM3 is a Llama but for the rotary embeddings that every fourth layer does without. */
+const MODELS: readonly string[] = Object.keys(configs);
+
+/** Runs with static budgets of `measured/vllm-0.22-rtx5090-token-budget.jsonl` in the folder of the reference data. */
+function readRuns(data: string): Run[] {
+  const file = join(data, 'measured/vllm-0.22-rtx5090-token-budget.jsonl');
+  if (!existsSync(file)) throw new Error(`${file} is missing: see docs/reference-data.md`);
+  const lines = readFileSync(file, 'utf8').split('\n');
+  return lines
+    .filter((line) => line.includes('"file": "RTX5090_'))
+    .map((line) => JSON.parse(line) as Run)
+    .filter(({ config_name }) => !config_name.startsWith('ppas'));
+}
+
+function modelOf({ command }: Run): string {
+  return command.split(' ')[2];
+}
+
+/** A profile from data sheets. */
+function estimatedOf(model: string): EngineProfile {
+  const config: Readonly<Record<string, object>> = configs;
+  return estimatedProfile(
+    findGpu('RTX 5090'),
+    modelFromConfig(JSON.stringify(config[model]), model, 'config.json'),
+    1,
+  );
+}
+
+/** Arrivals of a run, s: exponential gaps of each phase from the generator that the measurements were drawn with, Python's. */
+function arrivalsOf({ seed, phase_schedule, num_requests }: Run): number[] {
+  const phases = phase_schedule.split(',').map((phase) => phase.split(':').map(Number));
+  const draws = pythonDraws(seed);
+  const arrivals: number[] = [];
+  let begin = 0;
+  let next = 0;
+  for (const [duration, rate] of phases) {
+    for (let at = begin; next < draws.length; ) {
+      at -= Math.log(1 - draws[next++]) / rate;
+      if (at >= begin + duration) break;
+      arrivals.push(at);
+    }
+    begin += duration;
+  }
+  if (arrivals.length !== num_requests) {
+    throw new Error(`expected ${num_requests} arrivals of seed ${seed}, drew ${arrivals.length}`);
+  }
+  return arrivals;
+}
+
+/** More than the arrivals of any run. */
+const MOST_DRAWS = 1000;
+const DRAWN = new Map<number, readonly number[]>();
+
+function pythonDraws(seed: number): readonly number[] {
+  const program = `import random; r = random.Random(${seed}); print([r.random() for _ in range(${MOST_DRAWS})])`;
+  const draws =
+    DRAWN.get(seed) ??
+    JSON.parse(execFileSync(process.env.SERVEGYM_PYTHON ?? 'python3', ['-c', program], { encoding: 'utf8' }));
+  DRAWN.set(seed, draws);
+  return draws;
+}
+
 // Static batches.
 
 const GPUS: Readonly<Record<string, string>> = { A100: 'A100-40GB', H100: 'H100-80GB', GH200: 'GH200-96GB' };
+
+/** A batch on both sides. */
+function compareBatch(a: Deployment, b: Deployment, { batch, inputTokens, outputTokens }: StaticBatchRow) {
+  const traffic = blocksOf(closedBatch(batch, inputTokens, outputTokens));
+  return compareDeployments(a, b, traffic, parseSlo('e2e_mean=1s'), 0).bounds[0];
+}
+
+const deployedBatch = (profile: EngineProfile, { weights }: StaticBatchRow) =>
+  deployed(profile, { weights: weights === 'fp8' ? 'FP8' : 'FP16' });
 
 function batchPairs(
   figure: string,
   rows: readonly StaticBatchRow[],
   profileOf: (row: StaticBatchRow) => EngineProfile | undefined,
 ): Pair[] {
-  const slo = parseSlo('e2e_mean=1s');
   const known = rows.flatMap((row) => {
     const profile = profileOf(row);
-    return profile === undefined
-      ? []
-      : [{ row, served: deployed(profile, { weights: row.weights === 'fp8' ? 'FP8' : 'FP16' }) }];
+    return profile === undefined ? [] : [{ row, served: deployedBatch(profile, row) }];
   });
   const conditions = ({ row }: (typeof known)[number]) => [
     ...[row.model, row.inputTokens, row.outputTokens, row.batch],
@@ -182,9 +270,8 @@ function batchPairs(
     pairsOf(same)
       .filter(([a, b]) => differences(server(a.row), server(b.row)) === 1)
       .map(([a, b]) => {
-        const { batch, inputTokens, outputTokens } = a.row;
-        const traffic = blocksOf(closedBatch(batch, inputTokens, outputTokens));
-        const [{ ratio, verdict }] = compareDeployments(a.served, b.served, traffic, slo, 0).bounds;
+        const { batch, inputTokens } = a.row;
+        const { ratio, verdict } = compareBatch(a.served, b.served, a.row);
         const name = `${a.row.model}, ${batch} x ${inputTokens}: ${server(a.row).join(' ')} -> ${server(b.row).join(' ')}`;
         return { figure, name, measured: b.row.latencyS / a.row.latencyS, simulated: ratio, verdict };
       }),
@@ -224,14 +311,11 @@ function estimatedOfBatch({ gpu, gpus, model, kvCache }: StaticBatchRow): Engine
 /** Errors of profiles from data sheets on the batches; the second is the `estimated` share of `PROFILE_ERRORS`. */
 function estimatedError(rows: readonly StaticBatchRow[]): string {
   const errors = rows.map((row) => {
-    const side = deployed(estimatedOfBatch(row), { weights: row.weights === 'fp8' ? 'FP8' : 'FP16' });
-    const traffic = blocksOf(closedBatch(row.batch, row.inputTokens, row.outputTokens));
-    const [{ baseline }] = compareDeployments(side, side, traffic, parseSlo('e2e_mean=1s'), 0).bounds;
-    return Math.abs(baseline / 1000 / row.latencyS - 1);
+    const side = deployedBatch(estimatedOfBatch(row), row);
+    return Math.abs(compareBatch(side, side, row).baseline / 1000 / row.latencyS - 1);
   });
-  errors.sort((a, b) => a - b);
-  const [average, most] = [mean(errors), quantile(errors, 0.9)].map((error) => (100 * error).toFixed(0));
-  return `profiles from data sheets: mean error ${average} %, 90 % of them within ${most} %, on ${rows.length} static batches`;
+  const shares = [mean(errors), quantile(errors, 0.9)].map((error) => (100 * error).toFixed(0));
+  return `profiles from data sheets: mean error ${shares[0]} %, 90 % of them within ${shares[1]} %, on ${rows.length} static batches`;
 }
 
 // Flags.

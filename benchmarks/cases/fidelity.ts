@@ -14,16 +14,8 @@ export default benchmark({
   what: 'How near the simulator comes to measurements of real servers: those of `--data` (docs/reference-data.md), and the operating points of `--tables`, the unpacked package aiconfigurator-core, on profiles from its kernel tables. `--answers` of benchmarks/fidelity/aiconfigurator_answers.py stand beside ours; `--held-out`: the points that are held out, instead of the others; `--only PATTERN`: points whose label (engine, model, GPU, version, campaign, requests in flight) has this pattern, under the shipped constants alone. `add` checks what a load generator measured of a server that this line started on `--gpu NAME`, prints the errors of its shipped profile and adds it to benchmarks/fidelity/contributed; `--source` says who measured. `--output` gets the report, `--results` all figures as JSON.',
   arguments: "[add RESULT 'vllm serve ...']",
   options: {
-    data: text,
-    gpu: text,
-    source: text,
-    tables: text,
-    answers: text,
-    'held-out': false,
-    only: text,
-    output: text,
-    results: text,
-    threads: availableParallelism(),
+    ...{ data: text, gpu: text, source: text, tables: text, answers: text, 'held-out': false },
+    ...{ only: text, output: text, results: text, threads: availableParallelism() },
   },
   async *run(
     { data, tables, answers, 'held-out': heldOut, only, output, results, threads, gpu, source },
@@ -48,7 +40,8 @@ export default benchmark({
         data === undefined
           ? null
           : await assessFidelity(jobs, (file) => readReferenceFile(findReferenceFiles(data, [file])[0]));
-      const theirs = answers === undefined ? undefined : await readReferenceFile(answers);
+      const text = answers === undefined ? undefined : await readReferenceFile(answers);
+      const theirs = text === undefined ? undefined : parseAnswers(text);
       const points =
         tables === undefined
           ? null
@@ -56,11 +49,7 @@ export default benchmark({
       const report =
         measured === null
           ? pointsReport(points ?? [])
-          : fidelityReport(
-              measured,
-              points,
-              contributedErrors(undefined, theirs === undefined ? undefined : parseAnswers(theirs)),
-            );
+          : fidelityReport(measured, points, contributedErrors(undefined, theirs));
       const figures = { ...measured, ...(points !== null && { points }) };
       if (results !== undefined) await writeFile(results, JSON.stringify(figures));
       if (output === undefined) yield report;

@@ -13,14 +13,8 @@ export default benchmark({
   options: {
     tasks: fleet.tasks.shippedIds.join(','),
     policies: 'static,hpa,keda,saturation,slo,aibrix,sla-planner,prefix-router,p-pas,spot,rule',
-    shift: '',
-    traffic: '',
-    rateScale: 1,
-    seeds: 4,
-    split: 'train',
-    day: 0,
-    replicas: 16,
-    recorded: false,
+    ...{ shift: '', traffic: '', rateScale: 1, seeds: 4, split: 'train' },
+    ...{ day: 0, replicas: 16, recorded: false },
   },
   async *run({ day, replicas, recorded, ...plan }) {
     if (recorded) yield* recordedReturns();
@@ -70,16 +64,13 @@ async function playDay(requests: number, maxReplicas: number): Promise<Row> {
   };
 }
 
-async function* comparePolicies(plan: {
-  readonly tasks: string;
-  readonly policies: string;
-  readonly shift: string;
-  readonly traffic: string;
-  readonly rateScale: number;
-  readonly seeds: number;
-  readonly split: string;
-}): AsyncGenerator<Row> {
-  for (const id of plan.tasks.split(',') as FleetTaskId[]) {
+async function* comparePolicies({
+  tasks,
+  policies,
+  ...plan
+}: Readonly<Record<'tasks' | 'policies' | 'shift' | 'traffic' | 'split', string>> &
+  Readonly<Record<'rateScale' | 'seeds', number>>): AsyncGenerator<Row> {
+  for (const id of tasks.split(',') as FleetTaskId[]) {
     const task = fleet.choose({
       ...{ task_id: id, rate_scale: plan.rateScale },
       ...(plan.shift !== '' && { shift: plan.shift }),
@@ -88,7 +79,7 @@ async function* comparePolicies(plan: {
     const seeds = firstSeeds(plan.split as SeedSplit, plan.seeds);
     const drawn = seeds.map((seed) => fleet.drawRequests(task, seed));
     let first: readonly FleetRun[] | undefined;
-    for (const name of plan.policies.split(',')) {
+    for (const name of policies.split(',')) {
       const { result: runs, cpuS } = await timed(() =>
         seeds.map((seed, i) => playFleet(task, seed, drawn[i], policyOf(name))),
       );

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { quantile } from '@servegym/simulator/statistics';
 import type { PointRow } from '../fidelity/operating-points.ts';
-import { benchmark } from '../harness.ts';
+import { benchmark, quantile } from '../harness.ts';
 
 const HELD = 0.9;
 const METRICS = ['tpotMs', 'ttftMs'] as const;
@@ -22,9 +21,9 @@ The interval of a campaign is as wide as 90 % of the relative errors of all othe
             ? []
             : [{ campaign: point.campaign, error: Math.abs(found[metric] / point[metric] - 1) }];
         });
-        const width = (some: readonly { readonly error: number }[]) =>
+        const width = (some: typeof errors) =>
           quantile(
-            some.map(({ error }) => error).sort((a, b) => a - b),
+            some.map(({ error }) => error),
             HELD,
           );
         const widths = new Map(

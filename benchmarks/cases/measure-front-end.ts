@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { Matrix, solve } from 'ml-matrix';
-import { processorSeconds } from '../child.ts';
 import { benchmark, required, timed } from '../harness.ts';
 
 /** Prompt words, output tokens, requests in flight. */
@@ -48,11 +49,7 @@ export default benchmark({
     }
     // Relative errors count.
     const design = new Matrix(rows.map((row, i) => row.map((count) => count / seconds[i])));
-    const transposed = design.transpose();
-    const [perRequest, perWord, perToken] = solve(
-      transposed.mmul(design),
-      transposed.mmul(Matrix.ones(rows.length, 1)),
-    ).getColumn(0);
+    const [perRequest, perWord, perToken] = solve(design, Matrix.ones(rows.length, 1)).getColumn(0);
     yield {
       'ms a request': 1e3 * perRequest,
       'us a prompt word': 1e6 * perWord,
@@ -61,7 +58,6 @@ export default benchmark({
   },
 });
 
-/** Sends a streamed request and reads its answer. */
 async function send(url: string, model: string, words: number, output: number): Promise<void> {
   const prompt = Array.from({ length: words }, () => WORDS[Math.floor(Math.random() * WORDS.length)]).join(
     ' ',
@@ -73,4 +69,14 @@ async function send(url: string, model: string, words: number, output: number): 
   });
   const text = await response.text();
   if (!response.ok) throw new Error(`expected a stream of tokens, got ${text.slice(0, 200)}`);
+}
+
+/** Processor time that a process has had, user and system, s. */
+function processorSeconds(pid: string): number {
+  // The name of the program, in brackets before these fields, may hold spaces.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  const ticksPerS = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerS;
 }

@@ -32,7 +32,10 @@ MLPerf Inference v5.1: kinds of GPU, with the shipped profile, or one from data 
       ['MLPerf v5.1', () => mlperfCases(data, input)],
     ] as const) {
       const { result: cases, cpuS } = await timed(read);
-      const places = [...cases].map(([name, configurations]) => ({ name, ...placeOf(configurations) }));
+      // Those with a choice.
+      const places = cases
+        .filter(([, configurations]) => configurations.length > FIRST)
+        .map(([name, configurations]) => ({ name, ...placeOf(configurations) }));
       for (const { name, configurations, place, extra, cheapest } of places)
         yield {
           case: `${source}: ${name}`,
@@ -71,10 +74,8 @@ function placeOf(configurations: readonly Priced[]) {
   };
 }
 
-/** Cases with a choice. */
-function withChoice(cases: ReadonlyMap<string, readonly Priced[]>): ReadonlyMap<string, readonly Priced[]> {
-  return new Map([...cases].filter(([, configurations]) => configurations.length > FIRST));
-}
+/** A model and a load with its configurations. */
+type Case = readonly [name: string, configurations: readonly Priced[]];
 
 const LOAD = ['model', 'gpus', 'workload', 'num_prompts', 'max_concurrency', 'request_rate'] as const;
 type Result = Awaited<ReturnType<typeof readResults<(typeof LOAD)[number]>>>[number];
@@ -82,7 +83,7 @@ type Result = Awaited<ReturnType<typeof readResults<(typeof LOAD)[number]>>>[num
 const AT_ONCE = 1000;
 
 /** Models and loads of gpustack by what an output token costs on each configuration. */
-async function gpustackCases(data: string): Promise<ReadonlyMap<string, readonly Priced[]>> {
+async function gpustackCases(data: string): Promise<Case[]> {
   const results = (await readResults(data, LOAD)).filter(({ row }) => {
     const rate = row.text('request_rate');
     const isSaturated = rate === '' || rate === 'inf' || Number(rate) >= AT_ONCE;
@@ -91,7 +92,7 @@ async function gpustackCases(data: string): Promise<ReadonlyMap<string, readonly
   const cases = Map.groupBy(results, ({ row }) =>
     [row.text('model').replace(/^.*\/|-FP8$/g, ''), row.text('workload'), row.text('num_prompts')].join(', '),
   );
-  const priced = [...cases].map(([name, own]) => {
+  return [...cases].map(([name, own]) => {
     // Commands that the simulator does not tell apart are one configuration, at the best of what was measured.
     const alike = Map.groupBy(
       own.map((result) => ({ ...result, predicted: predictedUsd(result) })),
@@ -111,7 +112,6 @@ async function gpustackCases(data: string): Promise<ReadonlyMap<string, readonly
     });
     return [name, all] as const;
   });
-  return withChoice(new Map(priced));
 }
 
 /** USD an hour over output tokens a second. */
@@ -144,10 +144,10 @@ const TENSOR = [1, 2, 4, 8];
 const REQUESTS = 1000;
 
 /** Tasks and scenarios of MLPerf by what a token costs on each kind of GPU. */
-async function mlperfCases(data: string, input: number): Promise<ReadonlyMap<string, readonly Priced[]>> {
+async function mlperfCases(data: string, input: number): Promise<Case[]> {
   const rows = await readMlperf(data, MLPERF_COLUMNS);
   const cases = Map.groupBy(rows, (row) => `${row.text('model')}, ${row.text('scenario')}`);
-  const priced = [...cases].map(([name, own]) => {
+  return [...cases].map(([name, own]) => {
     const kinds = Map.groupBy(own, (row) => `${row.text('accelerator')} ${row.text('weights')}`);
     const all = [...kinds].map(([kind, same]): Priced => {
       const profiles = profilesOf(same[0]);
@@ -158,7 +158,6 @@ async function mlperfCases(data: string, input: number): Promise<ReadonlyMap<str
     });
     return [name, all.filter(({ measured }) => measured > 0)] as const;
   });
-  return withChoice(new Map(priced));
 }
 
 /** Results of the closed division with a known model. */

@@ -12,20 +12,7 @@ interface Latencies {
 
 type Estimator = (row: PointRow) => Latencies | null;
 
-/** A model with nominal lengths, and an SLO that at least one measured point of it meets. */
-interface Case {
-  readonly model: string;
-  readonly rows: readonly PointRow[];
-  readonly slo: Latencies;
-  /** Configurations that meet the SLO by measurement, the cheapest first. */
-  readonly measured: readonly RankedConfiguration[];
-}
-
-interface RankedConfiguration {
-  readonly configuration: string;
-  /** USD a million output tokens. */
-  readonly cost: number;
-}
+type Case = ReturnType<typeof findCases>[number];
 
 const QUARTILES = [0.25, 0.5, 0.75];
 const FIRST = 3;
@@ -66,11 +53,11 @@ type RankingRule = (cost: number, chance: number, isMet: boolean) => readonly [g
 const OURS = 'met first, others by cost over chance';
 
 /** The rule that is best on half of the models and lengths, on the other half; both ways. */
-function* chosenOnHalf(cases: readonly Case[]): Iterable<Row> {
+function* chosenOnHalf(cases: readonly Case[]): Generator<Row> {
   const groups = [...new Set(cases.map(({ rows }) => rows))];
   const halves = [0, 1].map((half) => cases.filter(({ rows }) => groups.indexOf(rows) % 2 === half));
   const share = (of: readonly Case[], rule: RankingRule) =>
-    100 * mean(of.map((each) => Number(among(each, ESTIMATORS.ServeGym, rule) >= 0)));
+    100 * mean(of.map((each) => Number(firstOf(each, ESTIMATORS.ServeGym, rule).rank >= 0)));
   for (const [half, own] of halves.entries()) {
     const others = halves[1 - half];
     const scores = Object.entries(RULES).map(([name, rule]) => ({ name, on: share(own, rule), rule }));
@@ -87,10 +74,12 @@ function* chosenOnHalf(cases: readonly Case[]): Iterable<Row> {
   }
 }
 
-/** Place of the measured cheapest among the first three by a rule; below 0 where it is none of them. */
-function among({ rows, slo, measured }: Case, estimator: Estimator, rule: RankingRule): number {
-  const chosen = ranked(rows, estimator, slo, rule).slice(0, FIRST);
-  return chosen.findIndex(({ configuration }) => configuration === measured[0].configuration);
+/** What an estimator ranks first, and the place of the measured cheapest among it; below 0 where it is none of them. */
+function firstOf({ rows, slo, measured }: Case, estimator: Estimator, rule: RankingRule) {
+  const chosen = ranked(rows, estimator, slo, rule)
+    .slice(0, FIRST)
+    .map(({ configuration }) => configuration);
+  return { chosen, rank: chosen.indexOf(measured[0].configuration) };
 }
 
 /** USD a million output tokens of a closed loop with these latencies. */
@@ -108,15 +97,8 @@ const modelOf = (id: string) => id.replace(/^.*\//, '').replace(/-FP8$/, '');
 const configurationOf = ({ engine, system, precision, tensor, data, expert }: OperatingPoint) =>
   JSON.stringify([engine, system, precision, tensor, data, expert]);
 
-const MEASURED: RankingRule = RULES['met alone'];
-
 /** Configurations in the order of a rule by the latencies of an estimator, without those that it leaves out. */
-function ranked(
-  rows: readonly PointRow[],
-  estimator: Estimator,
-  slo: Latencies,
-  rule: RankingRule,
-): RankedConfiguration[] {
+function ranked(rows: readonly PointRow[], estimator: Estimator, slo: Latencies, rule: RankingRule) {
   const best = new Map<string, { readonly place: ReturnType<RankingRule>; readonly cost: number }>();
   for (const row of rows) {
     const found = estimator(row);
@@ -142,7 +124,6 @@ function comparePlaces(a: ReturnType<RankingRule>, b: ReturnType<RankingRule>): 
   return a[0] - b[0] || a[1] - b[1];
 }
 
-/** Every pair of quartiles of the measured latencies. */
 function slosOf(rows: readonly PointRow[]): Latencies[] {
   const quartiles = (name: keyof Latencies) => {
     const ascending = rows.map(({ point }) => point[name]).sort((a, b) => a - b);
@@ -167,7 +148,8 @@ function measuredOnce(rows: readonly PointRow[]): PointRow[] {
   return rows.filter(({ point }) => owners.get(measurement(point)) === modelOf(point.model));
 }
 
-function findCases(rows: readonly PointRow[]): Case[] {
+/** Models with nominal lengths, and SLOs that a measured point of them meets; `measured`: configurations that do, the cheapest first. */
+function findCases(rows: readonly PointRow[]) {
   const groups = Map.groupBy(rows, ({ point: { model, inputTokens, outputTokens } }) =>
     JSON.stringify([modelOf(model), inputTokens, outputTokens]),
   );
@@ -176,7 +158,7 @@ function findCases(rows: readonly PointRow[]): Case[] {
     .flatMap((rows) =>
       slosOf(rows).map((slo) => ({
         ...{ model: modelOf(rows[0].point.model), rows, slo },
-        measured: ranked(rows, ({ point }) => point, slo, MEASURED),
+        measured: ranked(rows, ({ point }) => point, slo, RULES['met alone']),
       })),
     )
     .filter(({ measured }) => measured.length > 0);
@@ -184,15 +166,10 @@ function findCases(rows: readonly PointRow[]): Case[] {
 
 /** Figures of one estimator. The cost is that of the best of its first three, over the least, where one of them meets the SLO. */
 function figuresOf(name: string, cases: readonly Case[], estimator: Estimator): Row {
-  const outcomes = cases.map(({ rows, slo, measured }) => {
-    const chosen = ranked(rows, estimator, slo, RULES[OURS])
-      .slice(0, FIRST)
-      .map(({ configuration }) => configuration);
-    const best = measured.find(({ configuration }) => chosen.includes(configuration));
-    return {
-      rank: chosen.indexOf(measured[0].configuration),
-      extra: best && best.cost / measured[0].cost - 1,
-    };
+  const outcomes = cases.map((each) => {
+    const { chosen, rank } = firstOf(each, estimator, RULES[OURS]);
+    const best = each.measured.find(({ configuration }) => chosen.includes(configuration));
+    return { rank, extra: best && best.cost / each.measured[0].cost - 1 };
   });
   const percent = (isCounted: (outcome: (typeof outcomes)[number]) => boolean) =>
     Math.round((100 * outcomes.filter(isCounted).length) / outcomes.length);

@@ -90,14 +90,8 @@ const FLEET: Records = {
 export default benchmark({
   what: 'What the traffic of the tasks of llmserve and fleet is worth to fixed configurations and to planners: the returns that scores are held against. Computes them where none are recorded for this simulator, and writes them into the checkout as they come; `servegym evaluate --check recorded` shows them. `--tune` searches the best settings anew first. `--test`, `--validation` and `--train`: how many seeds of each split; `--planned`: test seeds of llmserve that the planner without foresight plays too.',
   options: {
-    task: 'all',
-    tune: false,
-    test: text,
-    validation: text,
-    train: text,
-    planned: 100,
-    threads: availableParallelism(),
-    queue: text,
+    ...{ task: 'all', tune: false, test: text, validation: text, train: text },
+    ...{ planned: 100, threads: availableParallelism(), queue: text },
   },
   async *run({ task, tune, planned, threads, queue, ...counts }) {
     const jobs = stoppable(await openJobs({ threads, queue }));

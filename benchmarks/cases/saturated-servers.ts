@@ -1,10 +1,10 @@
 import { blocksOf, type Deployment } from '@servegym/operators';
 import { drawLengths, type EngineProfile, kvMemoryGiB, poissonTrace, type Trace } from '@servegym/simulator';
-import { mean, quantile } from '@servegym/simulator/statistics';
+import { mean } from '@servegym/simulator/statistics';
 import { vllmDefaults } from '../../packages/operators/src/search/candidate.ts';
 import { serveTraffic } from '../../packages/operators/src/search/load-point.ts';
 import { readResults, requestsOf } from '../fidelity/gpustack.ts';
-import { benchmark, required } from '../harness.ts';
+import { benchmark, median, required } from '../harness.ts';
 import { MLPERF_COLUMNS, PRECISIONS, profilesOf, readMlperf } from './plan-choices.ts';
 
 export default benchmark({
@@ -51,22 +51,16 @@ const SHORT = 8;
 function* byServer(answers: readonly Answer[], source: string) {
   const servers = Map.groupBy(answers, ({ server, status }) => `${server} (${status})`);
   for (const [server, own] of [...servers].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const median = (of: 'throughput' | 'ttft' | 'tpot', size = Math.abs) => {
+    const middle = (of: 'throughput' | 'ttft' | 'tpot', size = Math.abs) => {
       const errors = own.flatMap((answer) => (answer[of] === undefined ? [] : size(answer[of])));
-      return errors.length === 0
-        ? null
-        : 100 *
-            quantile(
-              errors.toSorted((a, b) => a - b),
-              0.5,
-            );
+      return errors.length === 0 ? null : 100 * median(errors);
     };
     yield {
       ...{ source, 'GPU, engine, scenario (profile)': server, results: own.length },
-      'tokens/s, median error, %': median('throughput'),
-      signed: median('throughput', Number),
-      'TTFT mean, %': median('ttft'),
-      'TPOT mean, %': median('tpot'),
+      'tokens/s, median error, %': middle('throughput'),
+      signed: middle('throughput', Number),
+      'TTFT mean, %': middle('ttft'),
+      'TPOT mean, %': middle('tpot'),
     };
   }
 }
@@ -95,9 +89,11 @@ async function labAnswers(data: string): Promise<Answer[]> {
   });
 }
 
-function answerOf(served: Pick<Deployment, 'profile' | 'settings' | 'engines' | 'kvBlocks'>, trace: Trace) {
-  const { profile, settings, engines: replicas, kvBlocks } = served;
-  const how = { load: 1, seed: 0, replicas, kvBlocks };
+function answerOf(
+  { profile, settings, engines, kvBlocks }: Pick<Deployment, 'profile' | 'settings' | 'engines' | 'kvBlocks'>,
+  trace: Trace,
+) {
+  const how = { load: 1, seed: 0, replicas: engines, kvBlocks };
   const { ids, e2eMs, ttftMs, tpotMs } = serveTraffic(profile, settings, blocksOf(trace), how);
   const endMs = e2eMs.reduce((last, ms, i) => Math.max(last, trace.arrivalMs[ids[i]] + ms), 0);
   const tokens = trace.outputTokens.reduce((sum, each) => sum + each, 0);

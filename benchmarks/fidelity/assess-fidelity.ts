@@ -47,7 +47,6 @@ export const FIDELITY_JOB_KINDS: JobKinds = {
   points: new URL('assess-points.ts', import.meta.url).href,
 };
 
-/** Text of a reference file, by its path. */
 type Read = (path: string) => string;
 
 /** Parts of the comparison, each for a thread of its own. `of`: the load or the profile that is compared. */
@@ -173,11 +172,9 @@ function replayFidelity(read: Read) {
 
 /** The served loads of a folder of reference data. */
 export async function readServedLoads(folder: string): Promise<ServedLoad[]> {
-  const texts = REFERENCE_DATA.servedLoads.map(async (file) => {
-    const text = await readFile(findReferenceFiles(folder, [file])[0], 'utf8');
-    return parseServedLoads(text, file.path);
-  });
-  return (await Promise.all(texts)).flat();
+  const files = findReferenceFiles(folder, REFERENCE_DATA.servedLoads);
+  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')));
+  return texts.flatMap((text, i) => parseServedLoads(text, files[i]));
 }
 
 /** Errors of one set of constants on the loads of real servers. */
@@ -220,10 +217,7 @@ function recordedLoadFidelity(read: Read, path: string) {
 }
 
 /** Published speedup of EAGLE over plain decoding by batch. */
-const MEASURED_SPEEDUP = new Map([
-  [1, 1.96],
-  [128, 1.21],
-]);
+const MEASURED_SPEEDUP: Readonly<Record<number, number>> = { 1: 1.96, 128: 1.21 };
 const DRAFT_TOKENS = 3;
 const SPECULATION_BATCHES = [1, 4, 16, 32, 64, 128];
 
@@ -237,7 +231,7 @@ export function speculationFidelity() {
     return {
       batch,
       simulated: simulatedMs(0) / simulatedMs(DRAFT_TOKENS),
-      measured: MEASURED_SPEEDUP.get(batch) ?? null,
+      measured: MEASURED_SPEEDUP[batch] ?? null,
     };
   });
 }

@@ -57,8 +57,8 @@ const OLD_TABLES = /^0\.1[0-7]\./;
 export interface PointsOptions {
   /** The unpacked package aiconfigurator-core: kernel tables and operating points. */
   readonly folder: string;
-  /** Text of another estimator's answers, one JSON object a line: `id`, and `ttft_ms` and `tpot_ms` or `error`. */
-  readonly answers?: string;
+  /** Another estimator's answers, see `parseAnswers`. */
+  readonly answers?: ReturnType<typeof parseAnswers>;
   /** Default false: the rows that no constant was chosen by are left out. True: those alone. */
   readonly heldOut?: boolean;
   /** Pattern of the labels of the points that are assessed, with shipped constants alone. Default: all. */
@@ -79,8 +79,6 @@ export async function assessPoints(jobs: JobEngine, options: PointsOptions): Pro
   const all = parseOperatingPoints(await readPoints(folder), 'silicon_sample.csv', heldOut);
   const points = only === undefined ? all : all.filter((point) => new RegExp(only).test(labelOf(point)));
   if (points.length === 0) throw new Error(`expected --only to match a label such as "${labelOf(all[0])}"`);
-  const theirs = options.answers === undefined ? null : parseAnswers(options.answers);
-
   const asked = points.flatMap((point) => [
     { point, assumption: '' },
     ...assumptionsOf(point).map(({ name, settings }) => ({
@@ -110,10 +108,10 @@ export async function assessPoints(jobs: JobEngine, options: PointsOptions): Pro
       for (const { point } of same) ours.set(keyOf(point.id, assumption), { error: error.message });
     }
   }
-  const answersOf = async (list: readonly PointServer[]) =>
-    (await jobs.run(
-      list.map((input) => ({ kind: 'points', input: input as unknown as Json })),
-    )) as unknown as PointAnswer[][];
+  const answersOf = async (list: readonly PointServer[]) => {
+    const inputs = list.map((input) => ({ kind: 'points', input: input as unknown as Json }));
+    return (await jobs.run(inputs)) as unknown as PointAnswer[][];
+  };
   const results = await answersOf(servers);
   for (const [i, { points: of }] of servers.entries())
     for (const [j, { id }] of of.entries()) ours.set(keyOf(id, assumptions[i]), results[i][j]);
@@ -126,7 +124,7 @@ export async function assessPoints(jobs: JobEngine, options: PointsOptions): Pro
       assumptionsOf(point).map(({ name }) => [name, ours.get(keyOf(point.id, name))!]),
     ),
     refitted: refitted?.get(point.id) ?? null,
-    theirs: theirs === null ? null : (theirs.get(point.id) ?? { error: 'no answer' }),
+    theirs: options.answers ? (options.answers.get(point.id) ?? { error: 'no answer' }) : null,
   }));
 }
 
@@ -175,18 +173,21 @@ async function readPoints(folder: string): Promise<string> {
   throw new ProfileError('CALIBRATION_FILE', folder, expected, 'a folder without it');
 }
 
-/** Another estimator's answers, by the ids of points and the files of contributed measurements. */
-export function parseAnswers(text: string): Map<string, PointAnswer> {
-  const answers = new Map<string, PointAnswer>();
-  for (const [i, line] of text.trim().split('\n').entries()) {
-    const answer = readAnswer(line);
-    if (answer === null) {
+/**
+ * Another estimator's answers, by the ids of points and the files of contributed measurements.
+ * @param text one JSON object a line: `id`, and `ttft_ms` and `tpot_ms` or `error`
+ */
+export function parseAnswers(text: string): ReadonlyMap<string, PointAnswer> {
+  const answers = text
+    .trim()
+    .split('\n')
+    .map((line, i) => {
+      const answer = readAnswer(line);
+      if (answer !== null) return answer;
       const expected = 'a JSON object with id, and ttft_ms and tpot_ms or error';
       throw new ProfileError('CALIBRATION_FILE', `answers:${i + 1}`, expected, `"${line}"`);
-    }
-    answers.set(...answer);
-  }
-  return answers;
+    });
+  return new Map(answers);
 }
 
 function readAnswer(line: string): [string, PointAnswer] | null {

@@ -2,7 +2,7 @@ import type { KvPrecision } from '@servegym/simulator';
 import campaigns from './campaigns.json' with { type: 'json' };
 
 /** What a campaign did, and the flags of its servers, as far as predictions depend on them. */
-export interface PointSettings {
+interface PointSettings {
   /** Requests sent for each of those in flight. */
   readonly requestsEach: number;
   /** Shortest lengths that are drawn, over the nominal ones. */
@@ -32,19 +32,9 @@ export interface PointSettings {
 
 /** Taken where a campaign's property is unknown: the engine's defaults, prompts drawn anew, and a load as InferenceX sends. */
 const PLAIN: PointSettings = {
-  requestsEach: 10,
-  leastLength: 0.8,
-  repeatsPrompts: false,
-  budget: 8192,
-  mixedChunk: false,
-  runsAtOnce: null,
-  memoryShare: null,
-  kvCache: 'FP16',
-  receiveEvery: 1,
-  drafts: 0,
-  release: null,
-  asyncScheduling: false,
-  expertParallel: false,
+  ...{ requestsEach: 10, leastLength: 0.8, repeatsPrompts: false },
+  ...{ budget: 8192, mixedChunk: false, runsAtOnce: null, memoryShare: null, kvCache: 'FP16' },
+  ...{ receiveEvery: 1, drafts: 0, release: null, asyncScheduling: false, expertParallel: false },
 };
 
 /** What else an unknown property may be. */
@@ -68,17 +58,8 @@ const UNKNOWN = {
 };
 
 /** Labels of a point that tell which server of a campaign it was measured on. */
-interface PointLabels {
-  readonly engine: string;
-  readonly version: string;
-  readonly model: string;
-  readonly system: string;
-  readonly precision: string;
-  readonly tensor: number;
-  readonly expert: number;
-  readonly concurrency: number;
-  readonly inputTokens: number;
-}
+type PointLabels = Readonly<Record<'engine' | 'version' | 'model' | 'system' | 'precision', string>> &
+  Readonly<Record<'tensor' | 'expert' | 'concurrency' | 'inputTokens', number>>;
 
 /**
  * The campaign that a row of the table is from, with its settings and the names of those that are unknown.
@@ -116,10 +97,7 @@ function isServer(where: Readonly<Record<string, unknown>>, point: PointLabels):
 export function assumptionsOf({
   settings,
   unknown,
-}: {
-  readonly settings: PointSettings;
-  readonly unknown: readonly string[];
-}) {
+}: Pick<ReturnType<typeof campaignOf>, 'settings' | 'unknown'>) {
   return ASSUMPTIONS.filter(({ settings: changed }) => unknown.some((name) => name in changed)).map(
     ({ name, settings: changed }) => ({ name, settings: { ...settings, ...changed } }),
   );

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readLaunch, resolveLaunch } from '@servegym/operators';
-import { type MeasuredLoad, measuredLoad, parseBenchResult } from '@servegym/profiles';
+import { measuredLoad, parseBenchResult } from '@servegym/profiles';
 import { weightVariant } from '@servegym/simulator';
 import { compareLoad } from '../../packages/operators/src/measure-server/probe.ts';
 import type { PointAnswer } from './operating-points.ts';
@@ -91,21 +91,20 @@ function contributionErrors({ gpu, command, source, concurrency, requests }: Con
   const longest = Math.max(...requests.map(([, input, output]) => input + output));
   if (maxModelLen !== undefined && longest > maxModelLen)
     throw new Error(`expected requests within --max-model-len ${maxModelLen}, got ${longest} tokens`);
-  const load: MeasuredLoad = measuredLoad(
-    source,
-    requests.map(([arrivalMs, inputTokens, outputTokens, ttftMs, e2eMs]) => ({
-      ...{ arrivalMs, inputTokens, outputTokens, ttftMs, e2eMs },
-    })),
-    0,
-    concurrency,
-  );
+  const rows = requests.map(([arrivalMs, inputTokens, outputTokens, ttftMs, e2eMs]) => ({
+    ...{ arrivalMs, inputTokens, outputTokens, ttftMs, e2eMs },
+  }));
+  const load = measuredLoad(source, rows, 0, concurrency);
   const { errors, measuredMs } = compareLoad(load, profile, { ...settings, kvBlocks });
   const mean = (of: 1 | 2) => Math.round(requests.reduce((sum, row) => sum + row[of], 0) / requests.length);
   const seconds = requests[requests.length - 1][0] / 1000;
+  const rate = concurrency
+    ? `${concurrency} in flight`
+    : `${(requests.length / seconds).toFixed(1)} requests/s`;
   return {
     ...{ profile: profile.name, gpu, command, source, requests: requests.length, measuredMs, errors },
     /** Clients or rate, and mean tokens in and out. */
-    load: `${concurrency === undefined ? `${(requests.length / seconds).toFixed(1)} requests/s` : `${concurrency} in flight`}, ${mean(1)} + ${mean(2)}`,
+    load: `${rate}, ${mean(1)} + ${mean(2)}`,
     status: weightVariant(profile, settings.weights).status,
   };
 }

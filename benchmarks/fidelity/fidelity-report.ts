@@ -4,7 +4,7 @@ import type { Chart } from '@servegym/operators/report';
 import { LATENCIES } from '../../packages/profiles/src/fits/served-load.ts';
 import { chartSvg } from '../../packages/servegym/src/cli/output/report-page.ts';
 import { median, table } from '../harness.ts';
-import type { Fidelity } from './assess-fidelity.ts';
+import { errorPercent, type Fidelity } from './assess-fidelity.ts';
 import { campaignRows } from './campaigns.ts';
 import type { contributedErrors } from './contributed.ts';
 import {
@@ -71,12 +71,9 @@ export function fidelityReport(
       ['loads', 'count', ...names],
       [...new Set(servedLoads.map(({ group }) => group)), 'all'].map((group) => {
         const loads = servedLoads.filter((load) => group === 'all' || load.group === group);
-        return [
-          ...[group, `${loads.length}`],
-          ...LATENCIES.map(
-            (what) => `**${plain(median(loads.map(({ leftOut }) => Math.abs(leftOut[what]))))}**`,
-          ),
-        ];
+        const middle = (what: (typeof LATENCIES)[number]) =>
+          plain(median(loads.map(({ leftOut }) => Math.abs(leftOut[what]))));
+        return [group, `${loads.length}`, ...LATENCIES.map((what) => `**${middle(what)}**`)];
       }),
     ),
     recordedLoads: table(
@@ -89,9 +86,7 @@ export function fidelityReport(
       ['batch', 'simulated', 'measured', 'error'],
       speculation.map(({ batch, simulated, measured }) => [
         ...[`${batch}`, `${simulated.toFixed(2)}x`],
-        ...(measured === null
-          ? ['-', '-']
-          : [`${measured.toFixed(2)}x`, signed(100 * (simulated / measured - 1))]),
+        ...(measured ? [`${measured.toFixed(2)}x`, signed(errorPercent(simulated, measured))] : ['-', '-']),
       ]),
     ),
     points: points === null ? '' : `${pointsReport(points)}\n`,
@@ -124,28 +119,18 @@ export function contributedTable(contributed: ReturnType<typeof contributedError
         ]),
         ...theirErrors.map((each) => (Number.isFinite(each[i]) ? signed(each[i]) : '-')),
       ]);
-      const middle = names.flatMap((name) => [
-        '',
-        plain(median(loads.map(({ errors }) => Math.abs(errors[name].mean)))),
-      ]);
-      return `${server}\n\n${table(
-        [
-          'load, tokens in + out',
-          'requests',
-          ...names.flatMap((name) => [`${name.toUpperCase()} mean, ms`, 'error']),
-          ...['aiconfigurator: TTFT', 'TPOT'],
-        ],
-        [
-          ...rows,
-          [
-            ...['median of absolute errors', '', ...middle],
-            ...theirErrors.map((each) => {
-              const known = each.filter(Number.isFinite).map(Math.abs);
-              return known.length === 0 ? '-' : plain(median(known));
-            }),
-          ],
-        ],
-      )}`;
+      const middleOf = (errors: readonly number[]) => {
+        const known = errors.filter(Number.isFinite).map(Math.abs);
+        return known.length === 0 ? '-' : plain(median(known));
+      };
+      const middle = names.flatMap((name) => ['', middleOf(loads.map(({ errors }) => errors[name].mean))]);
+      const head = [
+        ...['load, tokens in + out', 'requests'],
+        ...names.flatMap((name) => [`${name.toUpperCase()} mean, ms`, 'error']),
+        ...['aiconfigurator: TTFT', 'TPOT'],
+      ];
+      const last = ['median of absolute errors', '', ...middle, ...theirErrors.map(middleOf)];
+      return `${server}\n\n${table(head, [...rows, last])}`;
     })
     .join('\n\n');
 }
@@ -164,20 +149,9 @@ export function pointsChart(rows: readonly PointRow[]): string {
     label: 'Predicted over measured TPOT of public operating points, campaign left out',
     x: { title: 'measured TPOT, ms', ...axis },
     y: { title: 'predicted, ms', ...axis },
-    lines: [
-      {
-        look: 'faint',
-        points: [
-          [2, 2],
-          [200, 200],
-        ],
-      },
-    ],
+    lines: [{ look: 'faint', points: axis.domain.map((ms) => [ms, ms] as const) }],
     dots,
-    legend: Object.entries(ENGINES).map(([engine, text]) => ({
-      look: looks[engine as keyof typeof looks],
-      text,
-    })),
+    legend: (['vllm', 'sglang'] as const).map((engine) => ({ look: looks[engine], text: ENGINES[engine] })),
   };
   return chartSvg(chart, 'TPOT, campaign left out');
 }

@@ -67,11 +67,10 @@ export function withConstants({ served, points }: PointServer, constants: Consta
   const layers = layerCount(shape);
   const { perIndexerUs } = statedOverheads(engine, settings.release ?? version).values;
   const isUnfused = perIndexerUs > 0;
-  const linear = shape.layers.reduce((sum, { count, linear }) => sum + (linear && isUnfused ? count : 0), 0);
-  const experts = shape.layers.reduce(
-    (sum, { count, feedForward }) => sum + (isMixture(feedForward) ? count : 0),
-    0,
-  );
+  const countOf = (holds: (layer: (typeof shape.layers)[number]) => unknown) =>
+    shape.layers.reduce((sum, layer) => sum + (holds(layer) ? layer.count : 0), 0);
+  const linear = countOf((layer) => layer.linear && isUnfused);
+  const experts = countOf(({ feedForward }) => isMixture(feedForward));
   const isSync = profile.engine.asyncScheduling !== true;
   const sequenceUs = change(isSync ? 'syncPerSequenceUs' : 'perSequenceUs');
   const everyUs =
@@ -136,15 +135,8 @@ export async function refit(servers: readonly PointServer[], answersOf: Answers)
       answersOf(own.map((server) => withConstants(server, constantsOf(server.points[0]))));
     const without = (groupOf: (point: OperatingPoint) => string) => {
       const groups = Map.groupBy(own, ({ points }) => groupOf(points[0]));
-      const constants = new Map(
-        [...groups.keys()].map((group) => [
-          group,
-          fitted(
-            rows.filter(({ point }) => groupOf(point) !== group),
-            at,
-          ),
-        ]),
-      );
+      const others = (group: string) => rows.filter(({ point }) => groupOf(point) !== group);
+      const constants = new Map([...groups.keys()].map((group) => [group, fitted(others(group), at)]));
       return under((point) => constants.get(groupOf(point))!);
     };
     const all = fitted(rows, at);

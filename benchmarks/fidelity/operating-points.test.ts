@@ -14,7 +14,7 @@ import {
 } from '@servegym/profiles';
 import { writeTables } from '../../packages/profiles/src/tables/operator-rows.fixture.ts';
 import { FIDELITY_JOB_KINDS } from './assess-fidelity.ts';
-import { assessPoints, simulatePoint } from './assess-points.ts';
+import { assessPoints, parseAnswers, simulatePoint } from './assess-points.ts';
 import { pointsReport } from './fidelity-report.ts';
 import { BURST_MS, withConstants } from './left-out-constants.ts';
 import { assumptionGroups, type PointRow, parseOperatingPoints, pointGroups } from './operating-points.ts';
@@ -188,7 +188,7 @@ describe('operating points', () => {
     );
     writeFileSync(join(folder, 'systems', 'silicon_sample.csv'), points);
     const answers = '{"id": "a", "ttft_ms": 15, "tpot_ms": 1}\n{"id": "b", "error": "no tables"}';
-    rows = await assessPoints(jobs, { folder, answers });
+    rows = await assessPoints(jobs, { folder, answers: parseAnswers(answers) });
   });
   after(async () => {
     await jobs.close();
@@ -347,11 +347,8 @@ describe('operating points', () => {
     assert.doesNotMatch(report, /SGLang\n/);
   });
 
-  it('refuses answers that are none', async () => {
+  it('refuses answers that are none', () => {
     for (const answers of ['{"id": "a"}', 'no JSON'])
-      await assert.rejects(assessPoints(jobs, { folder, answers }), {
-        code: 'CALIBRATION_FILE',
-        message: /answers:1/,
-      });
+      assert.throws(() => parseAnswers(answers), { code: 'CALIBRATION_FILE', message: /answers:1/ });
   });
 });

@@ -5,32 +5,14 @@ import { errorPercent } from './assess-fidelity.ts';
 import { campaignOf } from './campaigns.ts';
 
 const COLUMNS = [
-  'id',
-  'silicon_data_source',
-  'backend',
-  'backend_version',
-  'model_path',
-  'system',
-  'precision',
-  'mode',
-  'isl',
-  'osl',
-  'batch_size',
-  'tp_size',
-  'attention_dp_size',
-  'moe_tp_size',
-  'moe_ep_size',
-  'silicon_ttft_ms',
-  'silicon_tpot_ms',
+  ...(['id', 'silicon_data_source', 'backend', 'backend_version', 'model_path', 'system'] as const),
+  ...(['precision', 'mode', 'isl', 'osl', 'batch_size', 'tp_size', 'attention_dp_size'] as const),
+  ...(['moe_tp_size', 'moe_ep_size', 'silicon_ttft_ms', 'silicon_tpot_ms'] as const),
 ] as const;
 type Column = (typeof COLUMNS)[number];
 type Row = CsvRow<Column>;
 
 const ENGINES = ['vllm', 'sglang'] as const;
-const HELD_OUT_GPUS = /^(b300|gb200|gb300)/;
-const HELD_OUT_MODELS = /kimi-k2\.5/i;
-const HELD_OUT_ON_VLLM = /qwen3-32b|llama-3\.1-70b/i;
-
 /**
  * Rows that no constant of the simulator was chosen by: Kimi-K2.5, GPUs newer than B200, prefill and decode apart; on
  * vLLM also Qwen3-32B and Llama-3.1-70B.
@@ -39,9 +21,9 @@ function isHeldOut(row: Row): boolean {
   const model = row.text('model_path');
   return (
     row.text('mode') !== 'agg' ||
-    HELD_OUT_GPUS.test(row.text('system')) ||
-    HELD_OUT_MODELS.test(model) ||
-    (row.text('backend') === 'vllm' && HELD_OUT_ON_VLLM.test(model))
+    /^(b300|gb200|gb300)/.test(row.text('system')) ||
+    /kimi-k2\.5/i.test(model) ||
+    (row.text('backend') === 'vllm' && /qwen3-32b|llama-3\.1-70b/i.test(model))
   );
 }
 
@@ -81,8 +63,7 @@ export function parseOperatingPoints(text: string, source: string, heldOut = fal
       ttftMs: number('silicon_ttft_ms'),
       tpotMs: number('silicon_tpot_ms'),
     };
-    const point = { ...labels, ...campaignOf(data, labels) };
-    return [point];
+    return [{ ...labels, ...campaignOf(data, labels) }];
   });
 }
 
@@ -155,12 +136,17 @@ function contradictions(rows: readonly PointRow[]): ReadonlyMap<PointRow, 'faste
 /** Name of the group that a row belongs to; `null`: none. */
 const GROUPS: readonly ((row: PointRow, twin: 'faster' | 'slower' | undefined) => string | null)[] = [
   () => 'all',
-  ({ point }) => (isMislabelled(point) ? null : 'rows whose labels say what was measured'),
+  // Of the others the server ran fewer requests at once than the label says, or may have speculated.
+  ({ point: { unknown } }) =>
+    unknown.includes('runsAtOnce') || unknown.includes('drafts')
+      ? null
+      : 'rows whose labels say what was measured',
   ({ point }) => `campaigns of which ${point.unknown.length === 0 ? 'all is known' : 'something is unknown'}`,
   ({ point }) => LEFT_OUT.campaign(point),
   ({ point }) => shortName(point),
   ({ point }) => point.system,
-  ({ point }) => (isMixture(point) ? 'mixture' : 'dense'),
+  // Models that are not known count as mixtures.
+  ({ point }) => (knownModel(point)?.experts === null ? 'dense' : 'mixture'),
   ({ point: { concurrency } }) =>
     concurrency <= 8
       ? 'concurrency up to 8'
@@ -199,11 +185,6 @@ export function pointGroups(rows: readonly PointRow[]) {
   });
 }
 
-/** Whether the server ran fewer requests at once than the label of the row says, or may have speculated. */
-function isMislabelled({ unknown }: OperatingPoint): boolean {
-  return unknown.includes('runsAtOnce') || unknown.includes('drafts');
-}
-
 /** Errors of the rows whose labels are wrong, each under the number of requests at once that comes nearest to its TPOT. */
 export function nearestErrors(rows: readonly PointRow[]) {
   const wrong = rows.filter(({ point: { unknown } }) => unknown.includes('runsAtOnce'));
@@ -234,30 +215,20 @@ export type PointErrors = ReturnType<typeof errorsOf>;
 
 /** Mean errors of one side over some rows, without their signs, and medians with them, %; `null` where it answers none. */
 function errorsOf(rows: readonly PointRow[], answerOf: (row: PointRow) => PointAnswer) {
-  const ttft: number[] = [];
-  const tpot: number[] = [];
-  for (const row of rows) {
+  const answered = rows.flatMap((row) => {
     const answer = answerOf(row);
-    if ('error' in answer) continue;
-    ttft.push(errorPercent(answer.ttftMs, row.point.ttftMs));
-    tpot.push(errorPercent(answer.tpotMs, row.point.tpotMs));
-  }
-  const of = (values: readonly number[], statistic: (values: readonly number[]) => number) =>
-    values.length === 0 ? null : statistic(values);
-  const meanSize = (errors: readonly number[]) => mean(errors.map(Math.abs));
-  const median = (errors: readonly number[]) => summarize(Float64Array.from(errors)).p50;
-  return {
-    failed: rows.length - ttft.length,
-    ttft: of(ttft, meanSize),
-    tpot: of(tpot, meanSize),
-    ttftMedian: of(ttft, median),
-    tpotMedian: of(tpot, median),
+    return 'error' in answer ? [] : [{ answer, point: row.point }];
+  });
+  const of = (what: 'ttftMs' | 'tpotMs') => {
+    if (answered.length === 0) return { size: null, median: null };
+    const errors = answered.map(({ answer, point }) => errorPercent(answer[what], point[what]));
+    return { size: mean(errors.map(Math.abs)), median: summarize(Float64Array.from(errors)).p50 };
   };
-}
-
-/** Models that are not known count as mixtures. */
-function isMixture(point: OperatingPoint): boolean {
-  return knownModel(point)?.experts !== null;
+  const [ttft, tpot] = [of('ttftMs'), of('tpotMs')];
+  return {
+    failed: rows.length - answered.length,
+    ...{ ttft: ttft.size, tpot: tpot.size, ttftMedian: ttft.median, tpotMedian: tpot.median },
+  };
 }
 
 function knownModel(point: OperatingPoint): ServedModel | undefined {

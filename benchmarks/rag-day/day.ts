@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { findReferenceFiles, REFERENCE_DATA, readTrace } from '@servegym/operators/traces';
 import { pickRequests, randomUniform, streamKey, type Trace } from '@servegym/simulator';
+import { readCsv } from '../../packages/profiles/src/tables/read-csv.ts';
 
 /** What the study publishes of an hour of a winner. */
 export type PublishedHour = ReturnType<typeof publishedHours>[number];
@@ -95,7 +96,12 @@ export function copyDay(
     });
     let root = i;
     while (followUps !== undefined && followUps.previous[root] >= 0) root = followUps.previous[root];
-    return { at, i, ids, root, atMs: atMs(recorded, i, hourOf(hours, at), at, key) };
+    // A request keeps its minute of the hour, whichever day and hour it was recorded in.
+    const hour = hourOf(hours, at);
+    const recordedHour = Math.floor((recorded.arrivalMs[i] % DAY_MS) / HOUR_MS);
+    const withinMs =
+      recordedHour === hour ? recorded.arrivalMs[i] % HOUR_MS : HOUR_MS * randomUniform(key, at, -1);
+    return { at, i, ids, root, atMs: hour * HOUR_MS + withinMs };
   });
   const requests = rows.length * copies;
   const arrival = new Float64Array(requests);
@@ -127,14 +133,6 @@ export function copyDay(
   };
 }
 
-/** A request keeps its minute of the hour, whichever day and hour it was recorded in. */
-function atMs(recorded: Trace, i: number, hour: number, at: number, key: number): number {
-  const recordedHour = Math.floor((recorded.arrivalMs[i] % DAY_MS) / HOUR_MS);
-  const withinMs =
-    recordedHour === hour ? recorded.arrivalMs[i] % HOUR_MS : HOUR_MS * randomUniform(key, at, -1);
-  return hour * HOUR_MS + withinMs;
-}
-
 function hourOf(hours: readonly Hour[], at: number): number {
   let sum = 0;
   return hours.findIndex(({ requests }) => {
@@ -147,32 +145,28 @@ function hourOf(hours: readonly Hour[], at: number): number {
 const DAY = 4;
 
 /** The day made from reference data, and what is published of its hours. */
-export async function readDay(
-  data: string,
-  copies: number,
-  seed: number,
-): Promise<{ day: Trace; published: PublishedHour[] }> {
+export async function readDay(data: string, copies: number, seed: number) {
   const { ragPulse, ragPulseStudy } = REFERENCE_DATA;
   const [folder, hourly] = findReferenceFiles(data, [ragPulse, ragPulseStudy]);
-  const published = publishedHours(readFileSync(hourly, 'utf8'));
+  const published = publishedHours(readFileSync(hourly, 'utf8'), hourly);
   const hours = published.filter(({ scenario }) => scenario === 'static');
   const recorded = (await readTrace(folder)).trace;
   return { day: copyDay(recorded, chooseDay(recorded, hours, DAY, seed), hours, copies, seed), published };
 }
 
-function publishedHours(text: string) {
-  const [header, ...lines] = text.trim().split('\n');
-  const names = header.trim().split(',');
-  return lines.map((line) => {
-    const fields = line.trim().split(',');
-    const of = (name: string) => Number(fields[names.indexOf(name)]);
-    return {
-      scenario: fields[names.indexOf('scenario')],
-      ...{ requests: of('requests'), inputTokens: of('input_tokens'), outputTokens: of('output_tokens') },
-      ...{ compliant: of('compliant_requests'), compliantTokens: of('compliant_output_tokens') },
-      ...{ ttftMs: of('ttft_mean_ms'), itlMs: of('itl_mean_ms'), gpuHours: of('gpu_hours') },
-    };
-  });
+const COLUMNS = [
+  ...(['scenario', 'requests', 'input_tokens', 'output_tokens', 'compliant_requests'] as const),
+  ...(['compliant_output_tokens', 'ttft_mean_ms', 'itl_mean_ms', 'gpu_hours'] as const),
+] as const;
+
+function publishedHours(text: string, source: string) {
+  return readCsv(text, source, COLUMNS).map((row) => ({
+    scenario: row.text('scenario'),
+    ...{ requests: row.number('requests'), compliant: row.number('compliant_requests') },
+    ...{ inputTokens: row.number('input_tokens'), outputTokens: row.number('output_tokens') },
+    ...{ compliantTokens: row.number('compliant_output_tokens'), gpuHours: row.number('gpu_hours') },
+    ...{ ttftMs: row.number('ttft_mean_ms'), itlMs: row.number('itl_mean_ms') },
+  }));
 }
 
 /** So many minutes of each hour, from a random one on, with a gap of minutes between; and their seconds. */

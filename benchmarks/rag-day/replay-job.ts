@@ -38,8 +38,7 @@ export async function runJob(job: ReplayJob): Promise<ReplayResult & { readonly 
   const enginesKey = `${tables} ${kernelsAlone}`;
   const known = engines.get(enginesKey) ?? new Engines(tables, kernelsAlone);
   engines.set(enginesKey, known);
-  await known.profile(deployment.engine, (deployment.prefill ?? deployment.decode).parallel);
-  await known.profile(deployment.engine, deployment.decode.parallel);
+  await known.load(deployment);
   const start = process.threadCpuUsage();
   const { goodputPerGpu, coverage, averageGpus } = await replay(part, deployment, known, seconds);
   const { user, system } = process.threadCpuUsage(start);

@@ -73,6 +73,11 @@ export class Engines {
     this.#kernelsAlone = kernelsAlone;
   }
 
+  /** Makes the profiles of a deployment, so that a replay does not. */
+  async load({ engine, prefill, decode }: Deployment): Promise<void> {
+    for (const { parallel } of [prefill ?? decode, decode]) await this.profile(engine, parallel);
+  }
+
   profile(engine: string, parallel: Parallel): Promise<EngineProfile> {
     const name = JSON.stringify([engine, parallel]);
     const profile = this.#profiles.get(name) ?? this.#make(engine, parallel);
@@ -285,7 +290,7 @@ function scaledTo(
   limitMs: number,
   at: (requests: number) => number,
   down: number,
-): number {
+) {
   const stay = queues.length - 1;
   if (queues.every((requests) => at(requests) > limitMs)) return queues.length + 1;
   const total = queues.reduce((sum, requests) => sum + requests, 0);

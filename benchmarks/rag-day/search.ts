@@ -54,26 +54,21 @@ function deploymentAt(point: readonly number[], scenario: string): Deployment {
       maxNumSeqs: Math.min(maxNumBatchedTokens, pick(limits.maxNumSeqs)),
     };
   };
-  const { router, autoscaler } = space;
+  const isPlanner = scenario === 'planner';
+  const pools = isApart
+    ? { prefill: pool(first, space.prefill), decode: pool(isPlanner ? first : second, space.decode) }
+    : { decode: pool(second, space.mixed) };
+  const { overlapScoreCredit, prefillLoadScale } = space.router;
+  const { throughputSeconds, loadSeconds, downPercent } = space.autoscaler;
   return {
-    engine,
-    ...(isApart
-      ? {
-          prefill: pool(first, space.prefill),
-          decode: pool(scenario === 'planner' ? first : second, space.decode),
-        }
-      : { decode: pool(second, space.mixed) }),
+    ...{ engine, ...pools },
     ...(scenario !== 'static' && {
-      router: {
-        overlapScoreCredit: pick(router.overlapScoreCredit),
-        prefillLoadScale: pick(router.prefillLoadScale),
-      },
+      router: { overlapScoreCredit: pick(overlapScoreCredit), prefillLoadScale: pick(prefillLoadScale) },
     }),
-    ...(scenario === 'planner' && {
+    ...(isPlanner && {
       autoscaler: {
-        throughputSeconds: pick(autoscaler.throughputSeconds),
-        loadSeconds: pick(autoscaler.loadSeconds),
-        downPercent: pick(autoscaler.downPercent),
+        ...{ throughputSeconds: pick(throughputSeconds), loadSeconds: pick(loadSeconds) },
+        downPercent: pick(downPercent),
       },
     }),
   };

@@ -65,13 +65,11 @@ interface ServerCalibrationOptions {
   readonly mostTokens: number;
   /** Loads of an earlier run, in their order. */
   readonly measured?: readonly MeasuredLoad[];
-  /** Sends a probe and measures. */
   readonly measure: (probe: Probe) => Promise<MeasuredLoad>;
   /** Simulated servers on which the spreads are found. Default 4. */
   readonly drawnServers?: number;
   /** Minutes since the start. */
   readonly elapsed: () => number;
-  /** Called after each load. */
   readonly onLoad?: (load: MeasuredLoad, spread: LoadFit['spread'] | null) => void;
   readonly source: string;
   readonly command: string;
@@ -85,7 +83,6 @@ export interface ServerCalibration {
   readonly heldOut: LoadComparison | null;
   /** Settings that the server does not tell, as the loads show them, in a sentence each. */
   readonly findings: readonly string[];
-  /** Trust in the profile, in one or two sentences. */
   readonly trust: string;
 }
 
@@ -95,33 +92,32 @@ export interface ServerCalibration {
  */
 export async function calibrateServer(options: ServerCalibrationOptions): Promise<ServerCalibration> {
   const { facts, minutes, apiServerCount } = options;
-  const run = new ProbeRun(options);
+  const server = new ProbedServer(options);
   const firstProbes = [singleProbe(facts, 0), batchProbe(facts, 'batch', Math.min(8, facts.maxNumSeqs))];
   const leastTokens = firstProbes.reduce((sum, probe) => sum + allTokens(probe), 0);
   if (leastTokens > options.mostTokens) {
-    throw new TuningError(
-      'TOO_FEW_TOKENS',
-      `expected --most-tokens to be at least ${leastTokens.toLocaleString('en-US')} for the first two loads, got ${options.mostTokens.toLocaleString('en-US')}`,
-    );
+    const [least, most] = [leastTokens, options.mostTokens].map((tokens) => tokens.toLocaleString('en-US'));
+    const message = `expected --most-tokens to be at least ${least} for the first two loads, got ${most}`;
+    throw new TuningError('TOO_FEW_TOKENS', message);
   }
-  const single = await run.send(firstProbes[0]);
+  const single = await server.send(firstProbes[0]);
   const known = options.start ?? guessedProfile(single, facts);
   const { maxNumSeqs, maxNumBatchedTokens, kvBlocks } = facts;
-  const server = new FittedServer(run, facts, {
+  server.fitOptions = {
     start:
       apiServerCount === undefined
         ? known
         : { ...known, frontEnd: { ...(known.frontEnd ?? VLLM_FRONT_END), processes: apiServerCount } },
     startSpread: options.start === undefined ? GUESS_SPREAD : 1,
     ...{ maxNumSeqs, maxNumBatchedTokens, kvBlocks },
-  });
-  await run.send(firstBatch(single, firstProbes[1], options));
+  };
+  await server.send(firstBatch(single, firstProbes[1], options));
   server.refit();
-  await probeUntilKnown(server, run, options);
-  const held = server.openLoad(HELD_OUT_SHARE, minutes, 99);
-  const isHeld = run.affords(held, server.minutesFor(held), 1 + OPEN_SHARE) && run.loads.length > 2;
-  const fittedLoads = [...run.loads];
-  const heldOut = isHeld ? await run.send(held, server.fit.spread) : null;
+  await probeUntilKnown(server, facts);
+  const held = server.openLoad(HELD_OUT_SHARE, 99);
+  const isHeld = server.affords(held, 1 + OPEN_SHARE) && server.loads.length > 2;
+  const fittedLoads = [...server.loads];
+  const heldOut = isHeld ? await server.send(held, server.fit.spread) : null;
   const answered = fittedLoads.reduce((sum, load) => sum + load.requests.length, 0);
   if (answered < LEAST_REQUESTS) {
     throw new TuningError(
@@ -129,7 +125,7 @@ export async function calibrateServer(options: ServerCalibrationOptions): Promis
       `expected ${LEAST_REQUESTS} answered requests at least, got ${answered} in ${minutes} minutes: give it more minutes, and go on with what was measured`,
     );
   }
-  const untold = findUntoldSettings(fittedLoads, server.options, server.fit, {
+  const untold = findUntoldSettings(fittedLoads, server.fitOptions, server.fit, {
     isGuess: options.start === undefined,
     isBudgetAssumed: options.isBudgetAssumed ?? false,
     hasFrontEnd: apiServerCount !== undefined,
@@ -138,24 +134,17 @@ export async function calibrateServer(options: ServerCalibrationOptions): Promis
   const fitted = calibrateBench(fittedLoads, { ...untold.options, source, command });
   const recovered = recoveredSpread(fittedLoads, fitted.profile, untold.options, drawnServers);
   const spread = Object.fromEntries(
-    (Object.entries(fitted.spread) as [BenchParameter, number][]).map(([name, own]) => [
-      name,
-      Math.max(own, recovered[name] ?? 0),
-    ]),
+    spreads(fitted).map(([name, own]) => [name, Math.max(own, recovered[name] ?? 0)]),
   );
-  const comparison =
-    heldOut &&
-    compareLoad(heldOut, fitted.profile, {
-      ...facts,
-      maxNumBatchedTokens: untold.options.maxNumBatchedTokens!,
-    });
+  const served = { ...facts, maxNumBatchedTokens: untold.options.maxNumBatchedTokens! };
+  const comparison = heldOut && compareLoad(heldOut, fitted.profile, served);
   return {
     calibration: { ...fitted, spread },
     profile: fitted.profile,
-    loads: run.loads,
+    loads: server.loads,
     heldOut: comparison,
     findings: untold.findings,
-    trust: trustIn(comparison, run.loads, facts),
+    trust: trustIn(comparison, server.loads, facts),
   };
 }
 
@@ -164,28 +153,26 @@ export async function calibrateServer(options: ServerCalibrationOptions): Promis
  * more requests with shorter answers, so that there are enough of both to fit.
  */
 function firstBatch(
-  { requests }: MeasuredLoad,
+  { requests: sent }: MeasuredLoad,
   usual: Probe,
   { facts, minutes }: ServerCalibrationOptions,
 ): Probe {
-  const spentMs = Math.max(...requests.map(({ arrivalMs, e2eMs }) => arrivalMs + e2eMs));
-  const tokenMs = Math.min(...requests.map((each) => (each.e2eMs - each.ttftMs) / (each.outputTokens - 1)));
+  const spentMs = Math.max(...sent.map(({ arrivalMs, e2eMs }) => arrivalMs + e2eMs));
+  const tokenMs = Math.min(...sent.map((each) => (each.e2eMs - each.ttftMs) / (each.outputTokens - 1)));
   const mostTokens = (60_000 * minutes * (1 - OPEN_SHARE) - spentMs) / 2 / tokenMs;
   const longest = Math.max(...usual.requests.map(({ outputTokens }) => outputTokens));
   if (mostTokens < LEAST_OUTPUT || longest <= mostTokens) return usual;
-  const larger = batchProbe(facts, 'batch', Math.min(LEAST_REQUESTS - requests.length, facts.maxNumSeqs));
-  return {
-    ...larger,
-    requests: larger.requests.map((each) => ({
-      ...each,
-      outputTokens: Math.max(2, Math.floor((each.outputTokens * mostTokens) / longest)),
-    })),
-  };
+  const larger = batchProbe(facts, 'batch', Math.min(LEAST_REQUESTS - sent.length, facts.maxNumSeqs));
+  const shorter = (tokens: number) => Math.max(2, Math.floor((tokens * mostTokens) / longest));
+  const requests = larger.requests.map((each) => ({ ...each, outputTokens: shorter(each.outputTokens) }));
+  return { ...larger, requests };
 }
 
-/** Sends probes within the time and the tokens that there are; loads of an earlier run are not sent again. */
-class ProbeRun {
+/** A server that probes are sent to within the time and the tokens that there are, as the loads so far show it. */
+class ProbedServer {
   readonly loads: MeasuredLoad[] = [];
+  fitOptions!: LoadFitOptions;
+  fit!: LoadFit;
   readonly #options: ServerCalibrationOptions;
   readonly #earlier: MeasuredLoad[];
   #tokens = 0;
@@ -195,6 +182,7 @@ class ProbeRun {
     this.#earlier = [...(options.measured ?? [])];
   }
 
+  /** Loads of an earlier run are not sent again. */
   async send(probe: Probe, spread: LoadFit['spread'] | null = null): Promise<MeasuredLoad> {
     this.#tokens += allTokens(probe);
     const known = this.#earlier.findIndex(({ source }) => source === probe.name);
@@ -204,61 +192,42 @@ class ProbeRun {
     return load;
   }
 
-  /** Whether a probe of so many minutes ends within a share of the time. */
-  affords(probe: Probe, minutes: number, share: number): boolean {
+  /** Whether a probe ends within a share of the time. */
+  affords(probe: Probe, share: number): boolean {
     if (this.#earlier.some(({ source }) => source === probe.name)) return true;
-    const { mostTokens, elapsed, minutes: all } = this.#options;
-    return this.#tokens + allTokens(probe) <= mostTokens && elapsed() + minutes <= share * all;
-  }
-}
-
-/** The server as the loads so far show it. */
-class FittedServer {
-  readonly options: LoadFitOptions;
-  fit!: LoadFit;
-  readonly #run: ProbeRun;
-  readonly #facts: ServerFacts;
-
-  constructor(run: ProbeRun, facts: ServerFacts, options: LoadFitOptions) {
-    this.#run = run;
-    this.#facts = facts;
-    this.options = options;
+    const { mostTokens, elapsed, minutes } = this.#options;
+    if (this.#tokens + allTokens(probe) > mostTokens) return false;
+    return elapsed() + this.minutesFor(probe) <= share * minutes;
   }
 
   /** Fits all loads, from the fit before where there is one. */
   refit(before?: LoadFit): void {
-    const { loads } = this.#run;
-    this.fit = fitLoads(
-      loads.map(fittedLoad),
-      loads.map(() => new Set()),
-      this.options,
-      before && { near: [{ ...before, slowness: loads.map(() => 1) }], isShort: true },
-    );
+    const { loads, fitOptions } = this;
+    const whole = loads.map(() => new Set<number>());
+    const near = before && [{ ...before, slowness: loads.map(() => 1) }];
+    this.fit = fitLoads(loads.map(fittedLoad), whole, fitOptions, near && { near, isShort: true });
   }
 
   get profile(): EngineProfile {
-    const { start } = this.options;
+    const { start } = this.fitOptions;
     const { law, requestOverheadMs } = this.fit;
     return { ...start, requestOverheadMs, weights: { FP16: { ...start.weights.FP16!, law } } };
   }
 
-  minutesFor(probe: Probe): number {
-    const { e2eMs, simulatedMs } = simulateProbe(probe, this.profile, this.#facts);
+  readonly minutesFor = (probe: Probe): number => {
+    const { e2eMs, simulatedMs } = simulateProbe(probe, this.profile, this.#options.facts);
     return (probe.isSequential ? e2eMs.reduce((a, b) => a + b, 0) : simulatedMs) / 60_000;
-  }
+  };
 
-  openLoad(share: number, minutes: number, seed: number): Probe {
-    return openLoad(share, this.profile, this.#facts, { seconds: 60 * minutes * OPEN_SHARE, seed });
+  openLoad(share: number, seed: number): Probe {
+    const { facts, minutes } = this.#options;
+    return openLoad(share, this.profile, facts, { seconds: 60 * minutes * OPEN_SHARE, seed });
   }
 }
 
 /** Sends probes of the least known coefficient and open loads of rising rates in turns, while there is time. */
-async function probeUntilKnown(
-  server: FittedServer,
-  run: ProbeRun,
-  { facts, minutes }: ServerCalibrationOptions,
-): Promise<void> {
-  const asked = new Map<ProbeKind, number>([
+async function probeUntilKnown(server: ProbedServer, facts: ServerFacts): Promise<void> {
+  const asked = new Map<ProbeKind | 'open', number>([
     ['single', 1],
     ['batch', 1],
   ]);
@@ -266,17 +235,17 @@ async function probeUntilKnown(
   for (;;) {
     const kind = leastKnown(server.fit, asked);
     const isOpenNext =
-      ladder.length > 0 && (kind === null || (asked.get('open') ?? 0) * 2 <= run.loads.length - 2);
+      ladder.length > 0 && (kind === null || (asked.get('open') ?? 0) * 2 <= server.loads.length - 2);
     if (!isOpenNext && kind === null) return;
-    const next: ProbeKind = isOpenNext ? 'open' : kind!;
+    const next = isOpenNext ? 'open' : kind!;
     const round = asked.get(next) ?? 0;
     asked.set(next, round + 1);
     const probe =
       next === 'open'
-        ? server.openLoad(ladder.shift()!, minutes, round + 1)
-        : probeOf(next, round, facts, (each) => server.minutesFor(each));
-    if (run.affords(probe, server.minutesFor(probe), 1 - OPEN_SHARE)) {
-      await run.send(probe, server.fit.spread);
+        ? server.openLoad(ladder.shift()!, round + 1)
+        : probeOf(next, round, facts, server.minutesFor);
+    if (server.affords(probe, 1 - OPEN_SHARE)) {
+      await server.send(probe, server.fit.spread);
       server.refit(server.fit);
       continue;
     }
@@ -287,22 +256,22 @@ async function probeUntilKnown(
   }
 }
 
+function spreads({ spread }: Pick<LoadFit, 'spread'>): [BenchParameter, number][] {
+  return Object.entries(spread) as [BenchParameter, number][];
+}
+
 /** The kind of probe for the coefficient with the widest interval that has not been asked for often. */
-function leastKnown(
-  { spread }: LoadFit,
-  asked: ReadonlyMap<ProbeKind, number>,
-): Exclude<ProbeKind, 'open'> | null {
-  const wide = (Object.entries(spread) as [BenchParameter, number][])
+function leastKnown(fit: LoadFit, asked: ReadonlyMap<ProbeKind | 'open', number>): ProbeKind | null {
+  const wide = spreads(fit)
     .filter(([, width]) => width > NARROW)
     .sort(([, a], [, b]) => b - a)
-    .map(([name]) => probeKindFor(name))
-    .filter((kind): kind is Exclude<ProbeKind, 'open'> => kind !== 'open')
+    .flatMap(([name]) => probeKindFor(name) ?? [])
     .filter((kind) => (asked.get(kind) ?? 0) < MOST_OF_A_KIND);
   return wide[0] ?? null;
 }
 
 function probeOf(
-  kind: Exclude<ProbeKind, 'open'>,
+  kind: ProbeKind,
   round: number,
   facts: ServerFacts,
   minutesFor: (probe: Probe) => number,
@@ -319,7 +288,6 @@ function probeOf(
   );
 }
 
-/** Trust in a profile, by the load held out and the conditions seen. */
 function trustIn(heldOut: LoadComparison | null, loads: readonly MeasuredLoad[], facts: ServerFacts): string {
   const { rate, batch, prompt, context } = seenIn(loads);
   const percent = (error: number) => `${Math.abs(error).toFixed(1)} %`;
@@ -352,13 +320,10 @@ function recoveredSpread(
   for (let server = 0; server < servers; server += 1) {
     const drawn = drawServer(profile, random);
     const fitted = loads.map((load) => fittedLoad(servedLoad(load, profile, drawn, options)));
-    const found = fitLoads(
-      fitted,
-      loads.map(() => new Set<number>()),
-      options,
-    );
+    const whole = loads.map(() => new Set<number>());
+    const found = fitLoads(fitted, whole, options);
     const truth = { law: drawn.weights.FP16!.law, requestOverheadMs: drawn.requestOverheadMs };
-    for (const name of Object.keys(found.spread) as BenchParameter[]) {
+    for (const [name] of spreads(found)) {
       const error = Math.log(parameterOf(found, name) / parameterOf(truth, name));
       squares.set(name, (squares.get(name) ?? 0) + error ** 2);
     }

@@ -11,7 +11,6 @@ import {
 import { summarize } from '@servegym/simulator/statistics';
 import type { ServerFacts } from './start-profile.ts';
 
-/** A load that tells something of a server. */
 export interface Probe {
   readonly name: string;
   readonly requests: readonly ProbeRequest[];
@@ -28,25 +27,22 @@ export interface ProbeRequest {
   readonly prefix?: { readonly blockTokens: number; readonly ids: ArrayLike<number> };
 }
 
-/** Limits of the probes of a server. */
 type ProbeLimits = Pick<ServerFacts, 'maxModelLen' | 'maxNumSeqs'>;
-/** Limits of its engine. */
 export type EngineLimits = Pick<ServerFacts, 'maxNumSeqs' | 'maxNumBatchedTokens' | 'kvBlocks'>;
 
 /** Kinds of probes, and the coefficients that each is there for. */
-export type ProbeKind = 'single' | 'long' | 'batch' | 'context' | 'open';
-
-const SHOWS: Readonly<Record<Exclude<ProbeKind, 'open'>, readonly BenchParameter[]>> = {
+const SHOWS = {
   single: ['requestOverheadMs', 'baseUs', 'weightReadUs', 'experts'],
   long: ['perTokenUs', 'perPrefillAttentionNs', 'perContextTokenBesidePrefillNs', 'prefillLaunchUs'],
   batch: ['perDecodeSequenceUs', 'manySequences'],
   context: ['perContextTokenNs'],
-};
+} satisfies Record<string, BenchParameter[]>;
+export type ProbeKind = keyof typeof SHOWS;
 
-/** The kind of probe that tells most of a coefficient. */
-export function probeKindFor(parameter: BenchParameter): ProbeKind {
-  const kinds = Object.keys(SHOWS) as (keyof typeof SHOWS)[];
-  return kinds.find((kind) => SHOWS[kind].includes(parameter)) ?? 'open';
+/** The kind of probe that tells most of a coefficient; none where open loads do. */
+export function probeKindFor(parameter: BenchParameter): ProbeKind | undefined {
+  const kinds: readonly ProbeKind[] = ['single', 'long', 'batch', 'context'];
+  return kinds.find((kind) => SHOWS[kind].some((shown) => shown === parameter));
 }
 
 const SINGLE_SHARES = [1 / 64, 1 / 16, 1 / 4, 1 / 2];
@@ -63,7 +59,6 @@ const REQUESTS = [24, 400] as const;
 /** Requests of the simulated batch that shows the rate at saturation. */
 const SATURATING = 200;
 
-/** Mean lengths of the open loads at a server. */
 function meanLengths({ maxModelLen }: ProbeLimits): { inputTokens: number; outputTokens: number } {
   return {
     inputTokens: Math.max(8, Math.round(Math.min(LONGEST_MEAN_INPUT, maxModelLen * MEAN_INPUT_SHARE))),
@@ -148,7 +143,6 @@ export function openLoad(
   return { ...openProbe(facts, rate, count, seed), name: `${Math.round(100 * share)} % of saturation` };
 }
 
-/** A probe on the simulated server. */
 export function simulateProbe(
   { requests }: Pick<Probe, 'requests'>,
   profile: EngineProfile,
@@ -187,7 +181,6 @@ export function traceProbe(name: string, trace: Trace): Probe {
   return { name, requests, isSequential: false };
 }
 
-/** Tokens that a probe sends and asks for. */
 export function allTokens({ requests }: Pick<Probe, 'requests'>): number {
   return requests.reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0);
 }

@@ -24,7 +24,10 @@ export interface ServerClientOptions {
 const FORMS = ['ids', 'text', 'chat'] as const;
 type Form = (typeof FORMS)[number];
 /** Fields that not every server takes. */
-const OPTIONAL_FIELDS = ['ignore_eos', 'min_tokens', 'return_token_ids', 'stream_options'] as const;
+const optionalFields = ({ outputTokens }: ProbeRequest) => ({
+  ...{ ignore_eos: true, min_tokens: outputTokens, return_token_ids: true },
+  stream_options: { include_usage: true },
+});
 /** Ids that are ordinary tokens of every vocabulary. */
 const TOKEN_IDS = [10, 1000] as const;
 /** Each with the space behind it has four characters, which are a token of most vocabularies and of the endpoint. */
@@ -43,18 +46,16 @@ export class ServerClient {
   readonly #agent: Agent;
   #model = '';
   #form: Form = 'ids';
-  #fields = new Set<string>(OPTIONAL_FIELDS);
+  /** Of the optional fields, those that the server does not take. */
+  readonly #refused = new Set<string>();
 
   /** @throws TuningError for an address that is none. */
   constructor(options: ServerClientOptions) {
     this.#options = options;
     const url = URL.canParse(options.url) ? new URL(options.url) : undefined;
-    if (url === undefined || !/^https?:$/.test(url.protocol)) {
-      throw new TuningError(
-        'SERVER_ADDRESS',
-        `expected the address of an API, such as http://gpu:8000/v1, got ${options.url}`,
-      );
-    }
+    const expected = 'expected the address of an API, such as http://gpu:8000/v1';
+    if (url === undefined || !/^https?:$/.test(url.protocol))
+      throw new TuningError('SERVER_ADDRESS', `${expected}, got ${options.url}`);
     this.#base = url;
     const Kind = url.protocol === 'https:' ? SecureAgent : Agent;
     this.#agent = new Kind({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
@@ -69,14 +70,10 @@ export class ServerClient {
    * @throws TuningError when it cannot be reached, refuses, or does not stream tokens.
    */
   async connect(): Promise<ToldFacts> {
-    const models = await this.#json('models');
-    const listed: readonly { readonly id: string; readonly max_model_len?: number }[] = models?.data ?? [];
+    const listed = (await this.#models())?.data ?? [];
     this.#model = this.#options.model ?? listed[0]?.id ?? '';
     if (this.#model === '') {
-      throw new TuningError(
-        'SERVER_REFUSED',
-        `${this.#base}models lists no model: name one with --model-name`,
-      );
+      throw refused(`${this.#base}models lists no model: name one with --model-name`);
     }
     await this.#handshake();
     const [metrics, version, sglang] = await Promise.all([
@@ -123,8 +120,7 @@ export class ServerClient {
     await Promise.all(pending);
     signal.throwIfAborted();
     if (failures.length > MOST_FAILED * probe.requests.length) {
-      throw new TuningError(
-        'SERVER_REFUSED',
+      throw refused(
         `${failures.length} of ${probe.requests.length} requests of the load ${probe.name} failed, the first: ${failures[0].message}`,
       );
     }
@@ -137,17 +133,19 @@ export class ServerClient {
     let refusal: TuningError | undefined;
     for (const form of FORMS) {
       this.#form = form;
-      this.#fields = new Set(OPTIONAL_FIELDS);
-      for (let attempt = 0; attempt <= OPTIONAL_FIELDS.length; attempt += 1) {
+      this.#refused.clear();
+      while (true) {
         try {
           await this.#complete(HANDSHAKE, signal);
           return;
         } catch (error) {
           if (!(error instanceof TuningError)) throw error;
           refusal = error;
-          const named = [...this.#fields].filter((field) => error.message.includes(field));
+          const named = Object.keys(optionalFields(HANDSHAKE)).filter(
+            (field) => !this.#refused.has(field) && error.message.includes(field),
+          );
           if (named.length === 0) break;
-          for (const field of named) this.#fields.delete(field);
+          for (const field of named) this.#refused.add(field);
         }
       }
     }
@@ -155,15 +153,11 @@ export class ServerClient {
   }
 
   #body(asked: ProbeRequest): object {
-    const { outputTokens } = asked;
-    const fields: Record<string, unknown> = {
-      ignore_eos: true,
-      min_tokens: outputTokens,
-      return_token_ids: true,
-      stream_options: { include_usage: true },
+    const fields = Object.entries(optionalFields(asked)).filter(([field]) => !this.#refused.has(field));
+    const common = {
+      ...{ model: this.#model, max_tokens: asked.outputTokens, temperature: 0, stream: true },
+      ...Object.fromEntries(fields),
     };
-    for (const field of OPTIONAL_FIELDS) if (!this.#fields.has(field)) delete fields[field];
-    const common = { model: this.#model, max_tokens: outputTokens, temperature: 0, stream: true, ...fields };
     const draws = promptDraws(asked);
     if (this.#form === 'ids') {
       const [low, high] = TOKEN_IDS;
@@ -176,14 +170,14 @@ export class ServerClient {
   }
 
   #complete(asked: ProbeRequest, signal: AbortSignal): Promise<Answer> {
-    const path = this.#form === 'chat' ? 'chat/completions' : 'completions';
+    const address = this.#address(this.#form === 'chat' ? 'chat/completions' : 'completions');
     const body = JSON.stringify(this.#body(asked));
     const timeout = AbortSignal.timeout(1000 * this.#options.timeoutS);
     return new Promise((resolve, reject) => {
       const startMs = performance.now();
       const send = this.#base.protocol === 'https:' ? secureRequest : request;
       const sent = send(
-        this.#address(path),
+        address,
         {
           method: 'POST',
           agent: this.#agent,
@@ -194,7 +188,7 @@ export class ServerClient {
             ...this.#auth(),
           },
         },
-        (response) => readStream(response, startMs, asked, String(this.#address(path))).then(resolve, reject),
+        (response) => readStream(response, startMs, asked, String(address)).then(resolve, reject),
       );
       sent.setNoDelay(true);
       sent.on('error', (error) =>
@@ -204,28 +198,22 @@ export class ServerClient {
     });
   }
 
-  async #json(
-    path: string,
-  ): Promise<Record<string, never> & { data?: { id: string; max_model_len?: number }[] }> {
-    const address = this.#address(path);
+  async #models(): Promise<{ readonly data?: readonly { id: string; max_model_len?: number }[] } | null> {
+    const address = this.#address('models');
     const answer = await this.#get(address).catch(({ message, cause }: Error) => {
-      throw new TuningError(
-        'SERVER_UNREACHABLE',
-        `${address} cannot be reached: ${cause instanceof Error ? cause.message : message}`,
-      );
+      const reason = cause instanceof Error ? cause.message : message;
+      throw new TuningError('SERVER_UNREACHABLE', `${address} cannot be reached: ${reason}`);
     });
     const text = await answer.text();
     if (!answer.ok) {
-      throw new TuningError(
-        'SERVER_REFUSED',
+      throw refused(
         `${address} answered ${answer.status}: ${text.slice(0, 300)}. Expected a list of models: check the address (it ends in /v1) and --api-key`,
       );
     }
     try {
       return JSON.parse(text);
     } catch {
-      throw new TuningError(
-        'SERVER_REFUSED',
+      throw refused(
         `${address} answered ${text.slice(0, 100)}, expected JSON. The address usually ends in /v1`,
       );
     }
@@ -237,19 +225,18 @@ export class ServerClient {
 
   /** A text beside the API, empty where there is none. */
   async #root(path: string): Promise<string> {
-    const address = new URL(this.#base);
-    address.pathname = address.pathname.replace(/\/v1\/?$/, '').replace(/\/?$/, `/${path}`);
     try {
-      const answer = await this.#get(address);
+      const answer = await this.#get(this.#address(path, /\/v1\/?$/));
       return answer.ok ? await answer.text() : '';
     } catch {
       return '';
     }
   }
 
-  #address(path: string): URL {
+  /** @param beside end of the API's path that the address does without */
+  #address(path: string, beside = /$/): URL {
     const address = new URL(this.#base);
-    address.pathname = address.pathname.replace(/\/?$/, `/${path}`);
+    address.pathname = address.pathname.replace(beside, '').replace(/\/?$/, `/${path}`);
     return address;
   }
 
@@ -286,21 +273,18 @@ async function readStream(response: IncomingMessage, startMs: number, asked: Pro
       const data = /^data: ?(\{.*)$/.exec(line.trimEnd())?.[1];
       if (data === undefined) continue;
       const chunk = JSON.parse(data);
-      if (chunk.error)
-        throw new TuningError('SERVER_REFUSED', `${address}: ${JSON.stringify(chunk.error).slice(0, 300)}`);
+      if (chunk.error) throw refused(`${address}: ${JSON.stringify(chunk.error).slice(0, 300)}`);
       if (chunk.usage) usage = chunk.usage;
-      if (!hasToken(chunk)) continue;
+      const { text: token, token_ids: ids, delta } = chunk.choices?.[0] ?? {};
+      if (!token && !ids?.length && !delta?.content && !delta?.reasoning_content) continue;
       if (pieces === 0) firstMs = nowMs;
       lastMs = nowMs;
       pieces += 1;
     }
   }
   if (response.statusCode !== 200)
-    throw new TuningError(
-      'SERVER_REFUSED',
-      `${address} answered ${response.statusCode}: ${rest.slice(0, 300)}`,
-    );
-  if (pieces === 0) throw new TuningError('SERVER_REFUSED', `${address} streamed no token`);
+    throw refused(`${address} answered ${response.statusCode}: ${rest.slice(0, 300)}`);
+  if (pieces === 0) throw refused(`${address} streamed no token`);
   return {
     ttftMs: firstMs - startMs,
     e2eMs: lastMs - startMs,
@@ -309,19 +293,8 @@ async function readStream(response: IncomingMessage, startMs: number, asked: Pro
   };
 }
 
-function hasToken(chunk: {
-  readonly choices?: readonly {
-    readonly text?: string;
-    readonly token_ids?: readonly number[] | null;
-    readonly delta?: { readonly content?: string | null; readonly reasoning_content?: string | null };
-  }[];
-}): boolean {
-  const choice = chunk.choices?.[0];
-  if (choice === undefined) return false;
-  const { text, token_ids: ids, delta } = choice;
-  return (
-    Boolean(text) || (ids?.length ?? 0) > 0 || Boolean(delta?.content) || Boolean(delta?.reasoning_content)
-  );
+function refused(message: string): TuningError {
+  return new TuningError('SERVER_REFUSED', message);
 }
 
 /** Facts in what vLLM and SGLang tell beside the API. */

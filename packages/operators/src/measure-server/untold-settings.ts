@@ -43,7 +43,7 @@ export function findUntoldSettings(
     isGuess,
     isBudgetAssumed,
     hasFrontEnd,
-  }: { readonly isGuess: boolean; readonly isBudgetAssumed: boolean; readonly hasFrontEnd: boolean },
+  }: Readonly<Record<'isGuess' | 'isBudgetAssumed' | 'hasFrontEnd', boolean>>,
 ) {
   const fitted = loads.map(fittedLoad);
   const settings = [
@@ -59,17 +59,10 @@ export function findUntoldSettings(
   for (const { name, takesNearest = false, values } of settings) {
     const tried = values.map((value) => {
       const options = value.apply(current.options);
-      const near = {
-        ...current.fit,
-        law: withExperts(current.fit.law, options),
-        slowness: loads.map(() => 1),
-      };
-      const found = fitLoads(
-        fitted,
-        loads.map(() => new Set()),
-        options,
-        { near: [near], isShort: true },
-      );
+      const law = withExperts(current.fit.law, options);
+      const near = [{ ...current.fit, law, slowness: loads.map(() => 1) }];
+      const whole = loads.map(() => new Set<number>());
+      const found = fitLoads(fitted, whole, options, { near, isShort: true });
       return { value, options, fit: found, error: requestError(fitted, found, options) };
     });
     const [best, second] = tried.toSorted((a, b) => a.error - b.error);
@@ -87,13 +80,18 @@ export function findUntoldSettings(
   return { ...current, findings: [...findings.values()] };
 }
 
+/** Options with another start. */
+const startingWith =
+  (change: (start: EngineProfile) => Partial<EngineProfile>) =>
+  (options: LoadFitOptions): LoadFitOptions => ({
+    ...options,
+    start: { ...options.start, ...change(options.start) },
+  });
+
 function schedulingOf({ engine }: EngineProfile): UntoldSetting {
   const values = [true, false].map((asyncScheduling) => ({
     name: asyncScheduling ? 'a step ahead (asynchronous)' : 'after each step (synchronous)',
-    apply: (options: LoadFitOptions): LoadFitOptions => ({
-      ...options,
-      start: { ...options.start, engine: { ...options.start.engine, asyncScheduling } },
-    }),
+    apply: startingWith((start) => ({ engine: { ...start.engine, asyncScheduling } })),
   }));
   return {
     name: 'Scheduling',
@@ -108,11 +106,9 @@ const EXPERTS: UntoldSetting = {
     { name: 'all, as with a dense model', apply: (options) => options },
     ...MIXTURES.map(({ count, perToken }) => ({
       name: `more with more tokens, as with ${perToken} of ${count} experts for each`,
-      apply: (options: LoadFitOptions): LoadFitOptions => {
-        const variant = options.start.weights.FP16!;
-        const law = dividedLaw(variant.law, { count, perToken });
-        return { ...options, start: { ...options.start, weights: { FP16: { ...variant, law } } } };
-      },
+      apply: startingWith(({ weights: { FP16: variant } }) => ({
+        weights: { FP16: { ...variant!, law: dividedLaw(variant!.law, { count, perToken }) } },
+      })),
     })),
   ],
 };
@@ -121,16 +117,14 @@ const FRONT_END: UntoldSetting = {
   name: 'Work of the front end',
   values: FRONT_END_WORK.map((share) => ({
     name: share === 1 ? 'as measured on a server CPU' : `${share} times that`,
-    apply: (options: LoadFitOptions): LoadFitOptions => {
-      const { processes, ...work } = options.start.frontEnd!;
-      const frontEnd = {
-        processes,
-        perRequestMs: share * work.perRequestMs,
-        perPromptTokenUs: share * work.perPromptTokenUs,
-        perOutputTokenUs: share * work.perOutputTokenUs,
-      };
-      return { ...options, start: { ...options.start, frontEnd } };
-    },
+    apply: startingWith(({ frontEnd: work }) => ({
+      frontEnd: {
+        processes: work!.processes,
+        perRequestMs: share * work!.perRequestMs,
+        perPromptTokenUs: share * work!.perPromptTokenUs,
+        perOutputTokenUs: share * work!.perOutputTokenUs,
+      },
+    })),
   })),
 };
 

@@ -1,6 +1,6 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { JobEngine } from '@servegym/jobs';
 import { type EngineProfile, type Trace, WEIGHT_PRECISIONS, type WeightPrecision } from '@servegym/simulator';
+import { searchAutoscalers } from '../search/autoscaled.ts';
 import {
   type Candidate,
   type CandidateSpace,
@@ -15,16 +15,9 @@ import {
   spaceFillingCandidates,
   vllmDefaults,
 } from '../search/candidate.ts';
-import {
-  type EngineChoice,
-  Evaluator,
-  type EvaluatorOptions,
-  type SustainedLoad,
-  wholeGroups,
-} from '../search/evaluator.ts';
+import { type EngineChoice, Evaluator, type EvaluatorOptions, wholeGroups } from '../search/evaluator.ts';
 import { choicesOn, LoadQuestion, type LoadStage, type SearchedLoad } from '../search/load-question.ts';
 import { type Basis, basisOf, chanceWithin, profileError } from '../search/profile-error.ts';
-import { searchAutoscalers } from '../search/search-autoscalers.ts';
 import {
   profileSpace,
   profilesIn,
@@ -56,7 +49,6 @@ export interface PlanOptions extends EvaluatorOptions {
   readonly space?: SearchSpace | undefined;
   /** What plans may take for granted beside measurements: names of `ASSUMPTIONS`. */
   readonly allow: readonly string[];
-  /** Told how the search is going. */
   readonly onSearch?: (state: SearchState) => void;
   /** Told how many kinds of engines are sized. */
   readonly onProgress?: (done: number, of: number) => void;
@@ -64,7 +56,6 @@ export interface PlanOptions extends EvaluatorOptions {
   readonly onPlans?: (plans: readonly FleetPlan[]) => void;
 }
 
-/** A search under way. */
 interface SearchState {
   readonly stage: string;
   /** Share of the stage that is done. */
@@ -127,14 +118,11 @@ const MOST_SETTINGS = 64;
 export async function planFleet(
   jobs: JobEngine,
   profiles: readonly EngineProfile[],
-  {
-    trace,
-    split,
-    refused,
-  }: Pick<PlanResult, 'refused'> & { readonly trace: Trace; readonly split: SplitTraffic },
+  given: Pick<PlanResult, 'refused'> & { readonly trace: Trace; readonly split: SplitTraffic },
   options: PlanOptions,
 ): Promise<PlanResult> {
   const started = performance.now();
+  const { trace, split, refused } = given;
   const { slo, mostEngines, allow, onPlans } = options;
   const whole = joinTraffic([split.search, split.heldOut]);
   const few = someBlocks(split.search, FIRST_BLOCKS);
@@ -142,14 +130,13 @@ export async function planFleet(
   const space = { quantization: WEIGHT_PRECISIONS, router: ONE_ROUTER, ...asked };
   const { router: routers } = space;
   const traffic: PlannedTraffic = { trace, work: traceWork(trace), whole, few, routers, ...split };
-  let state: Pick<SearchState, 'stage' | 'share' | 'best' | 'correlation'> = {
-    ...{ stage: '', share: 0, best: null, correlation: null },
+  let state: SearchState = {
+    ...{ stage: '', share: 0, simulations: 0, rate: 0, best: null, correlation: null },
   };
   const tell = (change: Partial<SearchState>) => {
-    state = { ...state, ...change };
     const { simulations } = evaluator;
-    const rate = (1000 * simulations) / (performance.now() - started);
-    options.onSearch?.({ ...state, simulations, rate });
+    state = { ...state, ...change, simulations };
+    options.onSearch?.({ ...state, rate: (1000 * simulations) / (performance.now() - started) });
   };
   const evaluator = new Evaluator(jobs, options, (share) => tell({ share }));
   const kinds = kindsIn(space, profiles, options);
@@ -164,11 +151,8 @@ export async function planFleet(
       tell({ best: { engines, usdPerHour, profile: profile.name, weights: candidate.weights } });
     },
   });
-  tell({
-    stage: 'engines for all of the traffic',
-    share: 0,
-    correlation: effort.agreements.at(-1)?.correlation ?? null,
-  });
+  const correlation = effort.agreements.at(-1)?.correlation ?? null;
+  tell({ stage: 'engines for all of the traffic', share: 0, correlation });
   const fleets: FleetPlan[] = [];
   const notPlanned: RefusedProfile[] = [];
   let done = 0;
@@ -176,9 +160,8 @@ export async function planFleet(
   const waiting = searched.values();
   const sizeNext = async () => {
     for (const { kind, choices, found } of waiting) {
-      const own = await plansOf(evaluator, traffic, found, choices, {
-        ...{ mostEngines, keepsWhole: asked.autoscaler !== undefined },
-      });
+      const how = { mostEngines, keepsWhole: asked.autoscaler !== undefined };
+      const own = await plansOf(evaluator, traffic, found, choices, how);
       for (const each of own) {
         if (!('plan' in each)) notPlanned.push({ ...kind, ...each });
         else fleets.push({ ...each.plan, weightsAlike: kind.weightsAlike });
@@ -195,16 +178,9 @@ export async function planFleet(
   const { plans, riskier, agreements, ruledOut } = await autoscale(evaluator, traffic, ranked, options);
   const missed = await nameMisses(jobs, evaluator, options, traffic, notPlanned, ranked.plans.length);
   return {
-    slo,
-    ...{ trace: trace.source, refused },
-    ...ratesOf(trace),
+    ...{ slo, trace: trace.source, refused, ...ratesOf(trace) },
     requestsSimulated: whole.trace.arrivalMs.length,
-    allow,
-    ...{ plans, riskier },
-    notPlanned,
-    ...missed,
-    mostEngines,
-    ...effort,
+    ...{ allow, plans, riskier, notPlanned, ...missed, mostEngines, ...effort },
     notSearched: { ...effort.notSearched, kinds_of_gpu: 'one in a fleet' },
     agreements: [...effort.agreements, ...agreements],
     ruledOut: effort.ruledOut + ruledOut,
@@ -328,10 +304,9 @@ async function nearPlan(
   const slo = options.slo.map((term, i) =>
     values[i] <= term.limitMs ? term : { ...term, limitMs: ROOM * values[i] },
   );
-  const latencies = slo.map(({ metric, limitMs }, i) => {
-    const limit = options.slo[i].limitMs;
-    return { metric, ms: limitMs > limit ? limitMs : values[i], limitMs: limit };
-  });
+  const latencies = options.slo.map(({ metric, limitMs }, i) => ({
+    ...{ metric, limitMs, ms: values[i] <= limitMs ? values[i] : slo[i].limitMs },
+  }));
   const chance = chanceWithin(latencies, profileError(profile, candidate.weights));
   if (chance < LEAST_CHANCE) return null;
   const evaluator = new Evaluator(jobs, { slo, seed, record });
@@ -342,34 +317,25 @@ async function nearPlan(
   return plan && { ...plan, chance };
 }
 
-/** Engines of a profile with weights of a precision, and other precisions that the profile has the same figures for. */
-interface EngineKind {
-  readonly profile: EngineProfile;
-  readonly precision: WeightPrecision;
-  readonly weightsAlike: readonly WeightPrecision[];
-}
-
 /** What settings of each kind sustain, those that assume nothing else first, and of them those that look cheapest; with drafts apart, as they are assumed. */
 async function searchEngines(
   evaluator: Evaluator,
   traffic: Traffic,
-  kinds: readonly EngineKind[],
-  {
-    mostEngines,
-    space = PLAN_SPACE,
-    minQuality,
-    allow,
-    onStage,
-    onBest,
-  }: PlanOptions & Pick<ConstructorParameters<typeof LoadQuestion>[2], 'onStage' | 'onBest'>,
+  kinds: ReturnType<typeof kindsIn>,
+  options: PlanOptions & Pick<ConstructorParameters<typeof LoadQuestion>[2], 'onStage' | 'onBest'>,
 ) {
+  const { mostEngines, space = PLAN_SPACE, minQuality, allow, onStage, onBest } = options;
   const nameOf = (profile: EngineProfile, weights: WeightPrecision) => `${profile.name} ${weights}`;
   const question = new LoadQuestion(evaluator, traffic, {
     kindOf: ({ profile, candidate: { weights, speculationDepth, split } }) =>
       `${nameOf(profile, weights)}${speculationDepth > 0 ? ' drafts' : ''}${split ? ' divided' : ''}`,
     ...{ onStage, onBest },
     // USD an hour of what is expected to serve the traffic; of as many engines the one that sustains most.
-    scoreOf: (found) => engineUsd(found.profile) * (found.load / (1 + found.load) - enginesFor(found)),
+    scoreOf: ({ profile, candidate, load }) => {
+      const fewest = fewestEngines(candidate);
+      const engines = load === 0 ? Number.MAX_SAFE_INTEGER : fewest * Math.ceil(1 / load / fewest);
+      return engineUsd(profile) * (load / (1 + load) - engines);
+    },
   });
   const searcher = new Searcher(question);
   const spaces = kinds.map(({ profile, precision }) => {
@@ -383,13 +349,11 @@ async function searchEngines(
     const { values } = spaces[i];
     const alone = { ...values, split: values.split.filter((each) => each === false) };
     if (alone.split.length === 0) return [];
+    const home = candidateKey(homeOf(alone, vllmDefaults(profile)));
+    const isHome = (each: Candidate) => Number(candidateKey(each) === home);
     const found = spaceFillingCandidates(profile, alone, MOST_SETTINGS);
-    const home = homeOf(alone, vllmDefaults(profile));
-    const isHome = (each: Candidate) => candidateKey(each) === candidateKey(home);
-    return choicesOn(
-      profile,
-      found.toSorted((a, b) => Number(isHome(b)) - Number(isHome(a))),
-    );
+    found.sort((a, b) => isHome(b) - isHome(a));
+    return choicesOn(profile, found);
   });
   const fits = kinds.findIndex(({ profile, precision }) =>
     isPossible(profile, { ...vllmDefaults(profile), weights: precision }),
@@ -412,26 +376,18 @@ async function searchEngines(
   const found = Map.groupBy(searcher.ranked, ({ profile, candidate }) => nameOf(profile, candidate.weights));
   const isPlain = ([best]: readonly SearchedLoad[]) =>
     best !== undefined && isAllowed(basisOf(best.profile, { ...best.candidate, speculationDepth: 0 }), allow);
+  const scoreOf = ([best]: readonly SearchedLoad[]) => best?.score ?? -Number.MAX_VALUE;
   const engines = kinds
     .map((kind, i) => ({
       ...{ kind, choices: settings[i], found: found.get(nameOf(kind.profile, kind.precision)) ?? [] },
     }))
     .sort(
-      (a, b) =>
-        Number(isPlain(b.found)) - Number(isPlain(a.found)) ||
-        (b.found[0]?.score ?? -Number.MAX_VALUE) - (a.found[0]?.score ?? -Number.MAX_VALUE),
+      (a, b) => Number(isPlain(b.found)) - Number(isPlain(a.found)) || scoreOf(b.found) - scoreOf(a.found),
     );
   const { ruledOut, agreements } = searcher;
   const named = { ...profileSpace(kinds.map(({ profile }) => profile)), ...space };
-  return {
-    engines,
-    ruledOut,
-    agreements,
-    ...searchedSpace(
-      named,
-      spaces.map(({ left }) => left),
-    ),
-  };
+  const left = spaces.map((each) => each.left);
+  return { engines, ruledOut, agreements, ...searchedSpace(named, left) };
 }
 
 type Planned = { readonly plan: FleetPlan } | Omit<RefusedProfile, 'profile' | 'precision'>;
@@ -477,20 +433,16 @@ function alikePrecisions(
   precisions: readonly WeightPrecision[],
   allow: readonly string[],
 ): WeightPrecision[][] {
-  const groups: WeightPrecision[][] = [];
-  const figures = (precision: WeightPrecision) => [weights[precision]!.law, weights[precision]!.weightGiB];
-  for (const precision of precisions) {
-    const group = groups.find(([first]) => isDeepStrictEqual(figures(first), figures(precision)));
-    if (group === undefined) groups.push([precision]);
-    else group.push(precision);
-  }
+  const groups = Map.groupBy(precisions, (precision) => {
+    const { law, weightGiB } = weights[precision]!;
+    return JSON.stringify([Object.entries(law).sort(), weightGiB]);
+  });
   const isNamed = (precision: WeightPrecision) => Number(allow.includes(precision.toLowerCase()));
-  return groups.map((group) =>
+  return [...groups.values()].map((group) =>
     group.sort((a, b) => isNamed(b) - isNamed(a) || weights[b]!.quality - weights[a]!.quality),
   );
 }
 
-/** The plan with the best settings, or why there is none. */
 async function bestPlan(
   evaluator: Evaluator,
   traffic: PlannedTraffic,
@@ -500,21 +452,12 @@ async function bestPlan(
   const [best] = found;
   if (best === undefined) return { reason: 'the model does not fit', tried: [] };
   const engine = await measureEngine(evaluator, traffic, best, best.load);
-  if (engine.sustained === 0)
-    return {
-      reason: 'the settings found do not meet the SLO on traffic they were not chosen on',
-      tried: [best],
-    };
+  const onUnseen = 'the settings found do not meet the SLO on traffic they were not chosen on';
+  if (engine.sustained === 0) return { reason: onUnseen, tried: [best] };
   const plan = await sizeFleet(evaluator, traffic, engine, mostEngines);
   if (plan !== null) return { plan };
   const tooFew = wholeGroups(best.candidate, mostEngines) || undefined;
   return { reason: `more than ${mostEngines} engines are needed`, tried: [best], tooFew };
-}
-
-/** Engines that are expected to serve the traffic. */
-function enginesFor({ candidate, load }: SustainedLoad): number {
-  const fewest = fewestEngines(candidate);
-  return load === 0 ? Number.MAX_SAFE_INTEGER : fewest * Math.ceil(1 / load / fewest);
 }
 
 /** Load of one engine from which on it is enough alone. */
@@ -555,9 +498,8 @@ export function rankPlans(
   return { plans: ranked(safe), riskier: ranked(riskier) };
 }
 
-function isAllowed({ assumes }: Pick<Basis, 'assumes'>, allow: readonly string[]): boolean {
-  return assumes.every((each) => allow.includes(each));
-}
+const isAllowed = ({ assumes }: Pick<Basis, 'assumes'>, allow: readonly string[]) =>
+  assumes.every((each) => allow.includes(each));
 
 /** Cheapest first; of equal price those that are better known, then those with more headroom. */
 function byPrice(a: FleetPlan, b: FleetPlan): number {

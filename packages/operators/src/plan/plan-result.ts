@@ -6,7 +6,6 @@ import { nearestMiss } from '../tune/tune-result.ts';
 
 const { number } = part;
 
-/** Confidence in the figures of a plan. */
 const confidence = z.object({
   /** high: the profile was measured on an engine; medium: made from kernel tables; low: from data sheets, or drafts are assumed. */
   level: z.enum(['high', 'medium', 'low']),
@@ -23,7 +22,6 @@ export type PlanConfidence = z.input<typeof confidence>;
 
 /** Engines of a plan that are alike. */
 const pool = z.object({
-  /** Part of a request that they serve. */
   role: z.enum(['all', 'prefill', 'decode']),
   profile: part.profile,
   settings: part.settings,
@@ -95,7 +93,6 @@ export type NearPlan = FleetPlan & { readonly chance: number };
 /** A profile, with a precision, that gives no plan. */
 const refused = z.object({ profile: part.profile, precision: z.string(), reason: z.string() });
 export type RefusedProfile = z.input<typeof refused> & {
-  /** Settings that were tried. */
   readonly tried: readonly EngineChoice[];
   /** Engines that were too few; `undefined` where one request alone misses the SLO. */
   readonly tooFew?: number;
@@ -114,7 +111,6 @@ const plan = z.object({
   simulations: number,
   simulatedRequests: number,
   wallS: number,
-  /** Assumptions that were allowed. */
   allow: part.list(z.string()),
   /** Plans that assume nothing else, cheapest first. */
   plans: part.list(fleetPlan),
@@ -136,7 +132,6 @@ export type PlanResult = Omit<z.input<typeof plan>, 'plans' | 'riskier' | 'near'
   readonly mostEngines: number;
 };
 
-/** A plan as `planJson` has it. */
 export const fleetPlanJson = part.jsonOf(fleetPlan);
 /** The object that `plan --json` prints. Times in ms unless the name says otherwise. */
 export const planJson = part.jsonOf(plan);

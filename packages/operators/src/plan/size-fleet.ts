@@ -1,5 +1,5 @@
 import { boardWatts } from '@servegym/profiles';
-import type { EngineProfile, Trace, WeightPrecision } from '@servegym/simulator';
+import type { EngineProfile, Trace } from '@servegym/simulator';
 import { percentileInterval } from '@servegym/simulator/statistics';
 import { servingCommands } from '../deployment/serving-command.ts';
 import { type Candidate, engineUsd, fewestEngines, splitParts } from '../search/candidate.ts';
@@ -64,13 +64,17 @@ export async function sizeFleet(
   });
   if (replicas === null || point === null) return null;
   const pools = poolsOf(profile, candidate, replicas);
+  const { perTokenUs, perDecodeSequenceUs, perContextTokenNs } = profile.weights[candidate.weights]!.law;
   const scaled = autoscaledEngines(traffic.trace, engine.sustained, {
     ...{ most: replicas, fewest: fewestEngines(candidate) },
-    outputWeight: outputWeight(profile, candidate.weights),
+    // Time of an output token over that of a prompt token, when many are in a batch.
+    outputWeight: (perTokenUs + perDecodeSequenceUs + perContextTokenNs) / perTokenUs,
   });
   const strained = await evaluator.at(whole, { profile, candidate }, SURGE, { replicas, router });
-  const cost = costOf(profile, replicas);
-  const { usdPerHour, gpus, mostKw } = cost;
+  const gpus = replicas * profile.gpu.count;
+  const watts = boardWatts(profile.gpu.name);
+  const mostKw = watts === null ? null : (gpus * watts) / 1000;
+  const usdPerHour = replicas * engineUsd(profile);
   const { trace, work } = traffic;
   const hours = trace.arrivalMs[trace.arrivalMs.length - 1] / 3.6e6;
   const tokens = (values: Int32Array) => values.reduce((sum, value) => sum + value, 0) / hours / 1e6;
@@ -92,14 +96,13 @@ export async function sizeFleet(
     good_at_1_5_times: goodShare(strained),
     breaksFirst: firstExceeded(engine.points, evaluator.slo),
     quality: profile.weights[candidate.weights]!.quality,
-    confidence: confidenceOf(pools[0], engine, cost, rate),
+    confidence: confidenceOf(pools[0], engine, replicas, rate),
     ...basisOf(pools[0].profile, pools[0].settings),
     ...{ weightsAlike: [], onFront: false },
     commands: servingCommands(profile, candidate, replicas, { router }),
   };
 }
 
-/** Engines of each role, of so many in all. */
 function poolsOf(profile: EngineProfile, settings: Candidate, engines: number): PlanPool[] {
   if (settings.split === false) return [{ role: 'all', profile, settings, engines }];
   const { prefill, decode } = splitParts(settings.split);
@@ -108,21 +111,6 @@ function poolsOf(profile: EngineProfile, settings: Candidate, engines: number): 
     { role: 'prefill', profile, settings, engines: groups * prefill },
     { role: 'decode', profile, settings, engines: groups * decode },
   ];
-}
-
-function costOf(profile: EngineProfile, engines: number) {
-  const gpus = engines * profile.gpu.count;
-  const watts = boardWatts(profile.gpu.name);
-  return {
-    ...{ usdPerHour: engines * engineUsd(profile), gpus, engines },
-    mostKw: watts === null ? null : (gpus * watts) / 1000,
-  };
-}
-
-/** Time of an output token over that of a prompt token, when many are in a batch. */
-function outputWeight(profile: EngineProfile, precision: WeightPrecision): number {
-  const { perTokenUs, perDecodeSequenceUs, perContextTokenNs } = profile.weights[precision]!.law;
-  return (perTokenUs + perDecodeSequenceUs + perContextTokenNs) / perTokenUs;
 }
 
 /** The bound with the largest share used at the least load at which the SLO is exceeded. */
@@ -141,12 +129,11 @@ const LEVEL_OF = { measured: 'high', tables: 'medium', estimated: 'low', assumed
 function confidenceOf(
   { profile, settings }: PlanPool,
   { draws, sustained }: Pick<CloseLoad, 'draws' | 'sustained'>,
-  { usdPerHour, engines }: ReturnType<typeof costOf>,
+  engines: number,
   rate: number,
 ): PlanConfidence {
   const { share, source } = profileError(profile, settings.weights);
-  const drawn = percentileInterval(draws);
-  const interval = widened(drawn, share);
+  const interval = widened(percentileInterval(draws), share);
   // Engines come in whole groups: as many as would do if they did not, of at most one group fewer.
   const group = fewestEngines(settings);
   const continuous = Math.min(engines, Math.max(engines - group, rate / sustained));
@@ -155,7 +142,7 @@ function confidenceOf(
     low: Math.min(engines, enginesAt(interval.high)),
     high: Math.max(engines, enginesAt(interval.low)),
   };
-  const usd = usdPerHour / engines;
+  const usd = engineUsd(profile);
   return {
     level: LEVEL_OF[basisOf(profile, settings).restsOn],
     profileError: share,

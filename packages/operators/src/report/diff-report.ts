@@ -13,10 +13,8 @@ import { intervalText } from './result.ts';
 
 type Diff = DeploymentDiff | MeasuredDiff;
 
-/** How a result of `diff` is written. */
 export const diffResult = { json: diffJson, text: diffText, markdown: diffMarkdown, answer: diffAnswer };
 
-/** Text of `diff` without `--json`. */
 function diffText(diff: Diff): string {
   return [
     ...headLines(diff),
@@ -74,17 +72,9 @@ function rows(diff: Diff): string[][] {
   ];
   if (!('usdPerHour' in diff)) return latencies;
   const { baseline, candidate } = diff.usdPerHour;
-  return [
-    ...latencies,
-    [
-      'USD an hour',
-      figure(baseline),
-      figure(candidate),
-      baseline === 0 ? '-' : change(candidate / baseline),
-      '',
-      baseline === candidate ? 'the same' : candidate < baseline ? 'better' : 'worse',
-    ],
-  ];
+  const changed = baseline === 0 ? '-' : change(candidate / baseline);
+  const verdict = baseline === candidate ? 'the same' : candidate < baseline ? 'better' : 'worse';
+  return [...latencies, ['USD an hour', figure(baseline), figure(candidate), changed, '', verdict]];
 }
 
 function row(
@@ -107,7 +97,6 @@ function noteLines(diff: Diff): string[] {
       'Intervals: 95 % over stretches of the requests in order of arrival. Measure each side twice to see what chance changes.',
     ];
   const { baseline, candidate, profileError } = diff;
-  const isOne = baseline.version === candidate.version;
   const left = (
     [
       ['baseline', baseline],
@@ -120,13 +109,15 @@ function noteLines(diff: Diff): string[] {
       ? []
       : [`${name}: ${refusedText(refused)}. Figures are of requests that both take.`]),
   ]);
+  const shared =
+    baseline.version === candidate.version
+      ? 'one profile: its error is in both'
+      : 'kernel times of one GPU: their error is taken to be in both';
   return [
     ...left,
     'Intervals: 95 % over stretches of the traffic, the same for both.',
-    ...(profileError === 0
-      ? [
-          `Both take their times from ${isOne ? 'one profile' : 'kernel times of one GPU'}: ${isOne ? 'its error is' : 'their error is taken to be'} in both, and only widens what is said of bounds.`,
-        ]
-      : [`Profiles or engines differ: their error, ${percent(profileError)}, widens the intervals.`]),
+    profileError === 0
+      ? `Both take their times from ${shared}, and only widens what is said of bounds.`
+      : `Profiles or engines differ: their error, ${percent(profileError)}, widens the intervals.`,
   ];
 }

@@ -8,36 +8,22 @@ const IMAGE = 'vllm/vllm-openai:v0.32.0';
 /** A Deployment for each pool of a plan, which start its engines with vLLM, and a Service. */
 export function kubernetesManifest({ pools, router, commands }: FleetPlan): string {
   const { line } = commands.find(({ engine }) => engine === 'vLLM')!;
-  const app = labelOf(pools[0].profile.model.name);
+  const app = pools[0].profile.model.name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
   const isDivided = pools[0].role !== 'all';
-  const deployments = pools.map((pool) => {
-    const name = pool.role === 'all' ? app : `${app}-${pool.role}`;
-    return deployment(pool, { app, name, line });
-  });
-  return [...deployments, service(app, isDivided, balancing(router, isDivided))].join('---\n');
-}
-
-/** A name as Kubernetes takes it. */
-function labelOf(name: string): string {
-  return name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
-}
-
-/** Lines for what a Service does not do: it spreads connections at random. */
-function balancing(router: FleetPlan['router'], isDivided: boolean): string[] {
-  return [
+  // What a Service does not do: it spreads connections at random.
+  const notes = [
     ...linesIf(isDivided, 'Before the pods, a proxy sends prompts to prefill and the rest to decode.'),
     ...linesIf(
       router === 'prefix_aware',
       'Before the pods, a router that knows prefixes: --routing-logic prefixaware of the production stack, or llm-d.',
     ),
   ];
+  const deployments = pools.map((pool) => deployment(pool, app, shellWords(line).slice(2)));
+  return [...deployments, service(app, isDivided, notes)].join('---\n');
 }
 
-function deployment(
-  { engines, profile, role }: PlanPool,
-  { app, name, line }: { readonly app: string; readonly name: string; readonly line: string },
-): string {
-  const args = shellWords(line).slice(2);
+function deployment({ engines, profile, role }: PlanPool, app: string, args: readonly string[]): string {
+  const name = role === 'all' ? app : `${app}-${role}`;
   const labels = role === 'all' ? `{ app: ${app} }` : `{ app: ${app}, role: ${role} }`;
   return `apiVersion: apps/v1
 kind: Deployment

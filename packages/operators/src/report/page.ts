@@ -30,7 +30,6 @@ export function tableOf<Row>(
   };
 }
 
-/** A table for a terminal. */
 export function tableLines({ names, rows, notes = [] }: Table): string[] {
   return [...alignedRows([names, ...rows]), ...notes];
 }
@@ -38,7 +37,6 @@ export function tableLines({ names, rows, notes = [] }: Table): string[] {
 /** How the numbers of an axis are written: `amount` in three digits, `latency` of ms, `percent` of a share. */
 export type Unit = 'plain' | 'amount' | 'count' | 'dollars' | 'latency' | 'percent';
 
-/** Colour of a line or a dot. */
 type Look = 'first' | 'second' | 'third' | 'faint';
 
 export interface ChartAxis {
@@ -69,7 +67,6 @@ interface Dot {
   readonly hollow?: boolean;
   /** Shown when it is pointed at. */
   readonly title: string;
-  /** Shown beside it. */
   readonly text?: string;
 }
 
@@ -101,7 +98,6 @@ export interface Section {
   readonly look?: 'half' | 'folded' | 'heading';
 }
 
-/** The page that a command writes. */
 export interface Page {
   readonly title: string;
   /** Text below the title. */

@@ -16,10 +16,10 @@ import {
   searchLines,
 } from './result.ts';
 
-/** Rows of the table in a terminal. */
+/** Rows of the table in a terminal, and of the one with plans on assumptions. */
 const MOST_ROWS = 20;
+const MOST_RISKIER = 5;
 
-/** How a result of `plan` is written. */
 export const planResult = {
   json: planJson,
   /** One of its plans. */
@@ -30,34 +30,24 @@ export const planResult = {
   page: planPage,
 };
 
-/** Text of `plan` without `--json`. */
 function planText(result: PlanResult): string {
   const { plans, notPlanned, mostEngines } = result;
   const [cheapest] = plans;
-  const riskier = riskierLines(result);
-  const head = [trafficLine(result), `SLO: ${result.slo.map(sloTermText).join(', ')}`, ''];
-  if (cheapest === undefined) {
-    const why = [
-      noneText(result),
-      ...refusedLines(result).map((line) => `  ${line}`),
-      ...nearestLines(result),
-      ...nearLines(result),
-    ];
-    return [...head, ...why, ...riskier, ...effortLines(result)].join('\n');
-  }
+  const refused = refusedLines(result).map((line) => `  ${line}`);
   return [
-    ...head,
-    ...plansLines(plans),
+    ...[trafficLine(result), `SLO: ${result.slo.map(sloTermText).join(', ')}`, ''],
+    ...(cheapest === undefined ? [noneText(result), ...refused, ...nearestLines(result)] : plansLines(plans)),
     ...nearLines(result),
-    ...riskier,
-    ...linesIf(
-      notPlanned.length > 0,
-      '',
-      `Not planned (${counted(mostEngines, 'engine')} at most):`,
-      ...refusedLines(result).map((line) => `  ${line}`),
-    ),
-    '',
-    ...confirmLines(cheapest),
+    ...riskierLines(result),
+    ...(cheapest === undefined
+      ? []
+      : [
+          ...linesIf(
+            notPlanned.length > 0,
+            ...['', `Not planned (${counted(mostEngines, 'engine')} at most):`, ...refused],
+          ),
+          ...['', ...confirmLines(cheapest)],
+        ]),
     ...effortLines(result),
   ].join('\n');
 }
@@ -78,7 +68,6 @@ function plansSoFarText({ plans, riskier }: Ranked, done: number, of: number): s
   ].join('\n');
 }
 
-/** Plans of a search, ranked. */
 type Ranked = Pick<PlanResult, 'plans' | 'riskier'>;
 
 /** Plans that assume what was not allowed and cost less than the first of the others. */
@@ -87,7 +76,7 @@ function cheaperOnes({ plans, riskier }: Ranked): readonly FleetPlan[] {
   return riskier.filter(({ usdPerHour }) => usdPerHour < least);
 }
 
-/** Plans that assume what was not allowed and cost less than the first of the others, and what to measure first. */
+/** The same as a table, and what to measure first. */
 function riskierLines(ranked: Ranked): string[] {
   const cheaper = cheaperOnes(ranked);
   if (cheaper.length === 0) return [];
@@ -105,22 +94,18 @@ function measureFirst(plan: FleetPlan): string {
 }
 
 /** Plans that miss the SLO by less than the error of their profile. */
-function nearLines({ near }: PlanResult): string[] {
-  if (near.length === 0) return [];
-  const chances = new Map<FleetPlan, number>(near.map((plan) => [plan, plan.chance]));
-  return [
+function nearLines({ near }: PlanResult): readonly string[] {
+  return linesIf(
+    near.length > 0,
     '',
     'Too close to tell: these miss the SLO by less than the error of their profile.',
-    ...tableLines(planTable('', near, [['chance', (plan) => percent(chances.get(plan)!)]])),
-  ];
+    ...tableLines(planTable('', near, [['chance', ({ chance }) => percent(chance)]])),
+  );
 }
-
-/** Rows of the second table in a terminal. */
-const MOST_RISKIER = 5;
 
 /** Plans, cheapest first: the cheapest in words and commands, and a table. */
 function plansLines(plans: readonly FleetPlan[]): string[] {
-  const [cheapest] = plans as [FleetPlan];
+  const [cheapest] = plans;
   return [
     planSentence(cheapest),
     ...commandLines(cheapest.commands),
@@ -136,7 +121,6 @@ const MEANING = [
   'Autoscaled: mean bill when engines follow the demand. At least: no schedule of any kind on these GPUs costs less.',
 ];
 
-/** Figures of plans, in all tables. */
 const COLUMNS: readonly Column<FleetPlan>[] = [
   ['#', ({ onFront }, i) => `${i + 1}${onFront ? '*' : ''}`],
   ['profile', ({ profile }) => profile.name],
@@ -154,14 +138,12 @@ const COLUMNS: readonly Column<FleetPlan>[] = [
   ['rests on', ({ restsOn }) => restsOn],
 ];
 
-/** The bill with the autoscaler that was found. */
 const SCALED: Column<FleetPlan> = [
   'HPA, USD/h',
   ({ autoscaler }) => (autoscaler ? figure(autoscaler.usdPerHour) : autoscaler === null ? 'none' : '-'),
 ];
 const ASSUMES: Column<FleetPlan> = ['assumes', ({ assumes }) => assumes.join(', ')];
 
-/** Further columns of a page. */
 const FURTHER_COLUMNS: readonly Column<FleetPlan>[] = [
   ['good at 1.5x', ({ good_at_1_5_times: good }) => percent(good)],
   ['USD/M in', ({ usdPerMillionInputTokens }) => figure(usdPerMillionInputTokens)],
@@ -171,17 +153,16 @@ const FURTHER_COLUMNS: readonly Column<FleetPlan>[] = [
   ['settings', settingsText],
 ];
 
-function planTable(
+function planTable<Plan extends FleetPlan>(
   label: string,
-  plans: readonly FleetPlan[],
-  more: readonly Column<FleetPlan>[] = [],
+  plans: readonly Plan[],
+  more: readonly Column<Plan>[] = [],
   notes?: readonly string[],
 ): Table {
   const isScaled = plans.some(({ autoscaler }) => autoscaler !== undefined);
   return tableOf(label, plans, [...COLUMNS, ...linesIf(isScaled, SCALED), ...more], notes);
 }
 
-/** Engines of a plan in words. */
 function enginesText({ pools }: FleetPlan): string {
   return pools
     .map(({ engines, profile, settings, role }) => {
@@ -191,9 +172,9 @@ function enginesText({ pools }: FleetPlan): string {
     .join(' and ');
 }
 
-/** A plan in words. */
 function planSentence(plan: FleetPlan, which = 'Cheapest'): string {
   const { gpus, usdPerHour, autoscaler, confidence, breaksFirst, headroom } = plan;
+  const { kwhPerHourAtMost: kwh, kwhPerMillionOutputTokensAtMost: perMillion } = plan;
   const { low, high } = confidence.usdPerHour;
   const always = `${figure(usdPerHour)} USD an hour (${figure(low)} to ${figure(high)})`;
   const price = autoscaler
@@ -210,21 +191,13 @@ function planSentence(plan: FleetPlan, which = 'Cheapest'): string {
     ),
     `They sustain ${figure(headroom)} (${intervalText({ low: times * sustained.low, high: times * sustained.high })}) times this load${breaksFirst === null ? '' : `; ${breaksFirst} breaks first`}. At 1.5 times, ${percent(plan.good_at_1_5_times)} of the requests meet every limit.`,
     ...autoscalerLines(plan.autoscaler, plan.engines),
-    energyText(plan),
+    kwh === null || perMillion === null
+      ? 'Energy: not known, as the data sheet of the GPU is not known here.'
+      : `Energy: at most ${figure(kwh)} kWh an hour, ${figure(perMillion)} kWh for a million output tokens (GPU boards at their power limit, without hosts and cooling).`,
     confidenceText(plan),
   ].join('\n');
 }
 
-function energyText({
-  kwhPerHourAtMost: kwh,
-  kwhPerMillionOutputTokensAtMost: perMillion,
-}: FleetPlan): string {
-  return kwh === null || perMillion === null
-    ? 'Energy: not known, as the data sheet of the GPU is not known here.'
-    : `Energy: at most ${figure(kwh)} kWh an hour, ${figure(perMillion)} kWh for a million output tokens (GPU boards at their power limit, without hosts and cooling).`;
-}
-
-/** Settings that differ from vLLM's defaults. */
 function settingsText({ profile, settings }: FleetPlan): string {
   return candidateText(settings, vllmDefaults(profile));
 }
@@ -232,10 +205,9 @@ function settingsText({ profile, settings }: FleetPlan): string {
 /** Weights of a plan, and how its engines share the work. */
 function sharingText({ pools, settings, router, weightsAlike }: FleetPlan): string {
   const weights = [settings.weights, ...weightsAlike].join(' or ');
-  const roles = pools[0].role === 'all' ? [] : [`split ${pools.map(({ engines }) => engines).join(':')}`];
   return [
     weights,
-    ...roles,
+    ...linesIf(pools[0].role !== 'all', `split ${pools.map(({ engines }) => engines).join(':')}`),
     ...linesIf(router !== 'least_loaded', router === 'prefix_aware' ? 'by prefix' : routerName(router)),
   ].join(', ');
 }
@@ -257,7 +229,6 @@ function refusedLines({ notPlanned }: PlanResult): string[] {
   });
 }
 
-/** What comes nearest to an SLO that nothing meets. */
 function nearestLines({ nearest, slo }: PlanResult): string[] {
   if (nearest === null) return [];
   const { profile, settings, engines, load, valuesMs } = nearest;
@@ -267,7 +238,6 @@ function nearestLines({ nearest, slo }: PlanResult): string[] {
   ];
 }
 
-/** Steps that confirm a plan on a real GPU. */
 function confirmLines({ profile }: FleetPlan): string[] {
   return [
     'To confirm with the first GPU hour, start the line above and run:',
@@ -284,23 +254,25 @@ function effortLines({ simulations, simulatedRequests, wallS, ...search }: PlanR
   ];
 }
 
-/** The page of a `plan`. */
 function planPage(result: PlanResult): Page {
   const { trace, plans } = result;
   const lead = leadOf(plans);
-  const ofLead = (section: (plan: FleetPlan) => Section) => (lead === undefined ? [] : [section(lead)]);
+  const ofLead = (...sections: readonly ((plan: FleetPlan) => Section)[]) =>
+    lead === undefined ? [] : sections.map((section) => section(lead));
   return {
     title: `What to buy for ${/\s/.test(trace) ? trace : basename(trace)}`,
     lead: `Objectives: ${result.slo.map(sloTermText).join(', ')}.`,
     sections: [
-      ...ofLead((plan) => ({ numbers: numbersOf(plan) })),
-      ...ofLead(() => ({ title: 'What could still be saved', chart: savingsChart(plans) })),
+      ...ofLead(
+        (plan) => ({ numbers: numbersOf(plan) }),
+        () => ({ title: 'What could still be saved', chart: savingsChart(plans) }),
+      ),
       ...planSections(result, result),
-      ...ofLead((plan) => ({ title: 'Assumptions', items: assumptions(result, plan), look: 'half' })),
-      ...ofLead((plan) => ({ title: 'On Kubernetes', code: kubernetesManifest(plan), look: 'half' })),
-      ...ofLead((plan) => ({
-        ...{ title: 'How to confirm it', code: confirmLines(plan).join('\n'), look: 'half' },
-      })),
+      ...ofLead(
+        (plan) => ({ title: 'Assumptions', items: assumptions(result, plan), look: 'half' }),
+        (plan) => ({ title: 'On Kubernetes', code: kubernetesManifest(plan), look: 'half' }),
+        (plan) => ({ title: 'How to confirm it', code: confirmLines(plan).join('\n'), look: 'half' }),
+      ),
     ],
   };
 }
@@ -320,7 +292,7 @@ function planSections({ plans, riskier }: Ranked, result?: PlanResult): readonly
   const refused = result === undefined ? [] : refusedLines(result);
   const notPlanned = `Not planned: ${result?.notPlanned.length}`;
   return [
-    ...(result === undefined ? [] : [{ paragraphs: answerLines(result) }]),
+    ...(result ? [{ paragraphs: answerLines(result) }] : []),
     ...linesIf(plans.length > 0, { chart: frontChart(plans), table: { ...table, rows } }),
     ...linesIf(result !== undefined && plans.length > 0, { commands: lead?.commands }),
     ...linesIf<Section>(riskier.length > 0, {
@@ -354,20 +326,15 @@ function answerLines(result: PlanResult): string[] {
   ];
 }
 
-function numbersOf(plan: FleetPlan): (readonly [value: string, name: string])[] {
-  const { gpus, headroom } = plan;
+function numbersOf(plan: FleetPlan): Section['numbers'] {
+  const always = `an hour (${intervalText(plan.confidence.usdPerHour)}), all engines all the time`;
+  const least = `no schedule costs less than ${figure(plan.lowerBoundUsdPerHour)}`;
   return [
-    [
-      `$${figure(plan.usdPerHour)}`,
-      `an hour (${intervalText(plan.confidence.usdPerHour)}), all engines all the time`,
-    ],
-    [counted(gpus, 'GPU'), enginesText(plan)],
-    [
-      `$${figure(plan.autoscaledUsdPerHour)}`,
-      `an hour when engines follow the demand; no schedule costs less than ${figure(plan.lowerBoundUsdPerHour)}`,
-    ],
+    [`$${figure(plan.usdPerHour)}`, always],
+    [counted(plan.gpus, 'GPU'), enginesText(plan)],
+    [`$${figure(plan.autoscaledUsdPerHour)}`, `an hour when engines follow the demand; ${least}`],
     [`$${figure(plan.usdPerMillionOutputTokens)}`, 'for a million output tokens of this traffic'],
-    [`${figure(headroom)}×`, 'the load that they sustain'],
+    [`${figure(plan.headroom)}×`, 'the load that they sustain'],
   ];
 }
 
@@ -418,7 +385,6 @@ function savingsChart(plans: readonly FleetPlan[]): Chart {
   };
 }
 
-/** Assumptions behind the figures, each with its source. */
 function assumptions(result: PlanResult, plan: FleetPlan): string[] {
   const { mostEngines } = result;
   const { pools, profile, settings, router, confidence } = plan;
@@ -430,11 +396,10 @@ function assumptions(result: PlanResult, plan: FleetPlan): string[] {
     router === 'prefix_aware'
       ? 'Requests go to the engine with the best sum of two scores: few in flight, and the share of the prompt that it was sent before.'
       : 'Requests go to the engine with the fewest in flight. Prefixes are found where the trace names them.',
-    ...(pools[0].role === 'all'
-      ? []
-      : [
-          'Prefill and decode are apart: KV goes over the link of each engine that prefills, one request after another.',
-        ]),
+    ...linesIf(
+      pools[0].role !== 'all',
+      'Prefill and decode are apart: KV goes over the link of each engine that prefills, one request after another.',
+    ),
     `Autoscaling: windows of 60 s, demand known a cold start of 60 s ahead, engines stay 300 s (Kubernetes' default). At most ${counted(mostEngines, 'engine')}.`,
     'Lower bound: work of the tokens alone, each computed once at the best batch; latency objectives, cold starts and idle time are left out.',
     `Quality: ${percent(plan.quality)} of FP16's accuracy at ${plan.settings.weights}, as the profile says.`,

@@ -72,7 +72,6 @@ export const search = {
 };
 export type SearchReport = { readonly [Name in keyof typeof search]: z.input<(typeof search)[Name]> };
 
-/** Writes the JSON of results of a schema. */
 export function jsonOf<Schema extends z.ZodType>(schema: Schema) {
   return (result: z.input<Schema>): SnakeCase<z.output<Schema>> => snakeCase(schema.parse(result));
 }

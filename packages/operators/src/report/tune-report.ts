@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { counted, type EngineProfile } from '@servegym/simulator';
 import { servingCommands } from '../deployment/serving-command.ts';
-import { type Candidate, candidateText, vllmDefaults } from '../search/candidate.ts';
+import { type Candidate, candidateKey, candidateText, vllmDefaults } from '../search/candidate.ts';
 import { milliseconds, type SloTerm, sloTermName, sloTermText } from '../search/slo.ts';
 import type { ControllerGain } from '../tune/choices.ts';
 import {
@@ -24,13 +24,8 @@ import {
   searchLines,
 } from './result.ts';
 
-/** How a result of `tune` is written. */
-export const tuneResult = {
-  ...{ json: tuneJson, text: tuneText, textSoFar: bestSoFarText, page: tunePage },
-  /** The plot of the front. */
-};
+export const tuneResult = { json: tuneJson, text: tuneText, textSoFar: bestSoFarText, page: tunePage };
 
-/** Text of `tune` without `--json`. */
 function tuneText(result: TuneResult): string {
   const { profile, slo, trace, considered, simulatedRequests, wallS } = result;
   const head = [
@@ -42,7 +37,6 @@ function tuneText(result: TuneResult): string {
   ];
   if (!result.possible) return [...head, ...impossibleText(result)].join('\n');
   const { verdict, candidates } = result;
-  const defaults = vllmDefaults(profile);
   return [
     ...head,
     verdict.headline,
@@ -50,10 +44,7 @@ function tuneText(result: TuneResult): string {
     ...commandLines(result.commands),
     '',
     'Settings, where they differ from vLLM’s defaults (D):',
-    ...candidates.map((each, i) => {
-      const text = candidateText(each.settings, each.isDefault ? undefined : defaults);
-      return `${label(each, i).padEnd(3)} ${text}`;
-    }),
+    ...candidates.map((each, i) => `${label(each, i).padEnd(3)} ${settingsOf(each, result)}`),
     '',
     ...tableLines(tableOf('', candidates, COLUMNS, [meaning(result)])),
     '',
@@ -62,6 +53,11 @@ function tuneText(result: TuneResult): string {
     verdict.surge,
     verdict.controller,
   ].join('\n');
+}
+
+/** All settings of the defaults, of others those that differ. */
+function settingsOf({ settings, isDefault }: TunedCandidate, { profile }: PossibleTune): string {
+  return candidateText(settings, isDefault ? undefined : vllmDefaults(profile));
 }
 
 /** Text of a `tune` that was interrupted: the best settings that all of the search traffic was played on. */
@@ -73,7 +69,6 @@ function bestSoFarText(profile: EngineProfile, candidate: Candidate): string {
   ].join('\n');
 }
 
-/** Figures of candidates, in all tables. */
 const COLUMNS: readonly Column<TunedCandidate>[] = [
   ['#', label],
   ['sustained/s', ({ sustainedRps }) => figure(sustainedRps.value)],
@@ -89,7 +84,6 @@ const COLUMNS: readonly Column<TunedCandidate>[] = [
 const meaning = ({ referenceRps }: PossibleTune) =>
   `* on the Pareto front of load, TTFT, TPOT and quality, which --report draws. Sustained: requests/s of one engine under the SLO, on traffic the search has not seen; interval: over stretches of it, widened by the error of the profile. Latencies at ${figure(referenceRps)} requests/s.`;
 
-/** The page of a `tune`. */
 function tunePage(results: readonly TuneResult[]): Page {
   const [first] = results;
   const { slo, trace, requestsSearched, requestsHeldOut } = first;
@@ -112,7 +106,6 @@ function tunePage(results: readonly TuneResult[]): Page {
   };
 }
 
-/** A column about the winner of each profile. */
 const ofWinner = (
   name: string,
   cell: (winner: TunedCandidate, result: PossibleTune) => string,
@@ -127,7 +120,6 @@ const COMPARED: readonly Column<TuneResult>[] = [
   ofWinner('USD/h', (_, { deployment: { usdPerHour: usd } }) => (usd === null ? '-' : figure(usd))),
 ];
 
-/** What a page shows of a result. */
 function sectionsOf(result: TuneResult): readonly Section[] {
   const { profile, considered, simulatedRequests, wallS } = result;
   const heading: Section = {
@@ -139,10 +131,8 @@ function sectionsOf(result: TuneResult): readonly Section[] {
   if (!result.possible) return [heading, { paragraphs: impossibleText(result) }];
   const { candidates, commands, verdict } = result;
   const [winner] = candidates;
-  const named = (each: TunedCandidate) =>
-    candidateText(each.settings, each.isDefault ? undefined : vllmDefaults(profile));
   const settings = candidateText(winner.settings, vllmDefaults(profile));
-  const ranked = [...COLUMNS, ['settings', named]] as const;
+  const ranked = [...COLUMNS, ['settings', (each: TunedCandidate) => settingsOf(each, result)]] as const;
   return [
     heading,
     {
@@ -198,7 +188,6 @@ function label({ isDefault, onFront }: TunedCandidate, index: number): string {
 /** A gain below this share of the requests is not worth a controller. */
 const WORTHWHILE = 0.02;
 
-/** The sentences that a result of `tune` comes down to. */
 export function tuneVerdict(
   result: Omit<PossibleTune, 'verdict'>,
   controller: ControllerGain,
@@ -207,7 +196,7 @@ export function tuneVerdict(
   return {
     headline: headline(winner),
     basis: basisText(result),
-    confirmation: confirmation(result, winner),
+    confirmation: confirmation(result),
     deployment: deployment(result),
     surge: surge(result),
     controller: controllerSentence(controller, winner, result.requestsPerS === null),
@@ -236,14 +225,17 @@ function basisText({ profile, candidates }: Pick<PossibleTune, 'profile' | 'cand
   return `${first}\nThe best settings that assume nothing are ${label(known, at)} below, with ${estimateText(known.sustainedRps)} requests/s: ${line}`;
 }
 
-function confirmation(
-  { confirmed, predictedRps }: Pick<PossibleTune, 'confirmed' | 'predictedRps'>,
-  { sustainedRpsSearched: searched, sustainedRps: heldOut }: TunedCandidate,
-): string {
+function confirmation({
+  confirmed,
+  predictedRps,
+  candidates: [winner],
+}: Omit<PossibleTune, 'verdict'>): string {
+  const { sustainedRpsSearched: searched, sustainedRps: heldOut } = winner;
   const figures = `${figure(searched.value)} on the traffic it was chosen on, ${figure(heldOut.value)} on traffic it had not seen`;
+  const predicted = `the ${intervalText(predictedRps)} that the search predicts`;
   return confirmed
-    ? `Confirmed: ${figures}, within the ${intervalText(predictedRps)} that the search predicts.`
-    : `Not confirmed: ${figures}, outside the ${intervalText(predictedRps)} that the search predicts; tune on a longer trace.`;
+    ? `Confirmed: ${figures}, within ${predicted}.`
+    : `Not confirmed: ${figures}, outside ${predicted}; tune on a longer trace.`;
 }
 
 function deployment(result: Omit<PossibleTune, 'verdict'>): string {
@@ -254,24 +246,17 @@ function deployment(result: Omit<PossibleTune, 'verdict'>): string {
   }
   const engines = counted(replicas, 'engine');
   const times = load === 1 ? '' : ` (${figure(load)} times the trace)`;
-  const all = `${whole}${times}, takes ${engines}, ${figure(usdPerHour!)} USD an hour; ${percent(good)} of the requests meet every limit.`;
-  return [all, ...scaledLines(result, replicas)].join(' ');
-}
-
-/** The autoscaler with the lowest bill, with the settings that it goes with where these are not the winner's. */
-function scaledLines(
-  { autoscaled, candidates, profile }: Omit<PossibleTune, 'verdict'>,
-  most: number,
-): string[] {
+  const { autoscaled, candidates, profile } = result;
+  // Of the autoscaler with the lowest bill, told where they are not the winner's.
   const settings = autoscaled?.settings ?? candidates[0].settings;
-  const isOther = candidateText(settings, candidates[0].settings) !== candidateText(settings, settings);
+  const isOther = candidateKey(settings) !== candidateKey(candidates[0].settings);
   return [
-    ...autoscalerLines(autoscaled, most),
+    `${whole}${times}, takes ${engines}, ${figure(usdPerHour!)} USD an hour; ${percent(good)} of the requests meet every limit.`,
+    ...autoscalerLines(autoscaled, replicas),
     ...linesIf(isOther, `Its settings: ${candidateText(settings, vllmDefaults(profile))}.`),
-  ];
+  ].join(' ');
 }
 
-/** Size of a traffic. */
 function trafficText({
   requestsPerS,
   concurrency,
@@ -304,7 +289,6 @@ function controllerSentence(
   return `A controller could add up to ${points(gain)} percentage points. ${measured}; a real one gets a part of that.`;
 }
 
-/** Sentences for an SLO that nothing meets. */
 function impossibleText({ slo, nearest: { load, valuesMs } }: ImpossibleTune): string[] {
   const bound = (term: SloTerm) => {
     const value = valuesMs[sloTermName(term)];

@@ -3,10 +3,9 @@ import { test } from 'node:test';
 import { LocalJobs } from '@servegym/jobs';
 import { findProfile } from '@servegym/profiles';
 import type { Trace } from '@servegym/simulator';
-import { canScale, serveAutoscaled } from './autoscaled.ts';
+import { canScale, searchAutoscalers, serveAutoscaled } from './autoscaled.ts';
 import { vllmDefaults } from './candidate.ts';
 import { Evaluator, TUNE_JOB_KINDS } from './evaluator.ts';
-import { searchAutoscalers } from './search-autoscalers.ts';
 import { parseSlo } from './slo.ts';
 
 const profile = findProfile('h100-80gb-llama-3-8b');

@@ -129,15 +129,9 @@ export const TUNE_SPACE = {
   autoscaler: [2, 4, 8, 16, 32, 64].map((target) => ({ requests_in_flight: target, down_seconds: 300 })),
 } as const satisfies SearchSpace;
 
-/** What a search of a profile's settings takes in, and what changes nothing there or is not named. */
-export interface ProfileSpace {
-  readonly values: CandidateSpace;
-  /** Settings that stay as they are by default, with the reason. */
-  readonly left: Readonly<Partial<Record<KnobName, string>>>;
-}
-
 /**
- * Values to search on a profile.
+ * Values to search on a profile, and settings that stay as they are by default, with the reason: they change nothing there or are
+ * not named.
  *
  * @param limits.space those that are not in it stay at vLLM's defaults
  * @param limits.minQuality least accuracy, relative to FP16, that weights may have
@@ -148,19 +142,18 @@ export interface ProfileSpace {
  */
 export function profileSpaceOf(
   profile: EngineProfile,
-  limits: {
-    readonly space: SearchSpace;
-    readonly minQuality: number;
-    readonly hasPrefixes: boolean;
-    readonly hasClasses: boolean;
-    readonly mostReplicas: number;
-  },
-): ProfileSpace {
+  limits: { readonly space: SearchSpace } & Readonly<Record<'minQuality' | 'mostReplicas', number>> &
+    Readonly<Record<'hasPrefixes' | 'hasClasses', boolean>>,
+): { readonly values: CandidateSpace; readonly left: Readonly<Partial<Record<KnobName, string>>> } {
   const { space, minQuality, hasPrefixes, hasClasses, mostReplicas } = limits;
   const defaults = vllmDefaults(profile);
   const because = (holds: boolean, reason: string) => (holds ? reason : undefined);
   const noDraft = because(profile.speculation === null, 'the profile has no draft');
   const noPrefixes = because(!hasPrefixes, 'no prefix of the traffic is known');
+  const isOneDepth = because(
+    (profile.parallel?.data ?? 1) > 1,
+    'with data parallelism vLLM drafts the same for all batches',
+  );
   const changesNothing: Partial<Record<KnobName, string | undefined>> = {
     speculation: noDraft,
     prefix_caching: noPrefixes,
@@ -169,12 +162,7 @@ export function profileSpaceOf(
     max_local_prefill_length: because(mostReplicas === 1, 'one engine serves'),
     priority: because(!hasClasses, 'the requests have no classes'),
     admission_queue_seconds: because(!hasClasses, 'the requests have no classes'),
-    speculation_max_batch:
-      noDraft ??
-      because(
-        (profile.parallel?.data ?? 1) > 1,
-        'with data parallelism vLLM drafts the same for all batches',
-      ),
+    speculation_max_batch: noDraft ?? isOneDepth,
   };
   const names = Object.keys(KNOB_NAMES) as KnobName[];
   const left = names.flatMap((name) => {
@@ -264,7 +252,6 @@ export function startedWith(profile: EngineProfile, candidate: Candidate): Engin
   };
 }
 
-/** The parts of a ratio. */
 export function splitParts(ratio: SplitRatio): PrefillDecodeSplit {
   const [prefill, decode] = ratio.split(':').map(Number);
   return { prefill, decode };
@@ -292,7 +279,6 @@ export function isPossible(profile: EngineProfile, candidate: Candidate): boolea
   );
 }
 
-/** The error for a space whose settings start no engine. */
 export function emptySpace(
   { name }: EngineProfile,
   { maxNumBatchedTokens, maxNumSeqs }: CandidateSpace,
@@ -313,12 +299,11 @@ export function candidateText(candidate: Candidate, than?: Candidate): string {
   const parts = (Object.entries(KNOB_NAMES) as [KnobName, Knob][])
     .filter(([name, knob]) => than !== undefined || candidate[knob] || !EXTRA_KNOBS.includes(name))
     .filter(([, knob]) => than === undefined || candidate[knob] !== than[knob])
-    .map(([name, knob]) => `${name} ${settingText(candidate[knob])}`);
+    .map(([name, knob]) => {
+      const value = candidate[knob];
+      return `${name} ${typeof value === 'boolean' ? (value ? 'on' : 'off') : value}`;
+    });
   return parts.length === 0 ? 'as vLLM’s defaults' : parts.join(', ');
-}
-
-function settingText(value: Candidate[Knob]): string {
-  return typeof value === 'boolean' ? (value ? 'on' : 'off') : String(value);
 }
 
 /** A prime for each setting, in the order of `KNOB_NAMES`. */
@@ -335,7 +320,11 @@ export function spaceFillingCandidates(
 ): Candidate[] {
   const found = new Map<string, Candidate>();
   for (let point = 1; found.size < count && point <= MOST_POINTS_EACH * count; point += 1) {
-    const candidate = withoutIdle(space, candidateAt(space, point));
+    const chosen = Object.values(KNOB_NAMES).map((knob, k) => {
+      const values = space[knob];
+      return [knob, values[Math.floor(radicalInverse(point, BASES[k]) * values.length)]];
+    });
+    const candidate = withoutIdle(space, Object.fromEntries(chosen));
     if (isPossible(profile, candidate)) found.set(candidateKey(candidate), candidate);
   }
   return [...found.values()];
@@ -355,14 +344,6 @@ export function neighbours(profile: EngineProfile, space: CandidateSpace, candid
     })
     .filter((near) => isPossible(profile, near))
     .filter((near) => candidateKey(near) !== candidateKey(candidate));
-}
-
-function candidateAt(space: CandidateSpace, point: number): Candidate {
-  const chosen = Object.values(KNOB_NAMES).map((knob, k) => {
-    const values = space[knob];
-    return [knob, values[Math.floor(radicalInverse(point, BASES[k]) * values.length)]];
-  });
-  return Object.fromEntries(chosen);
 }
 
 /** The digits of `point` in a base, mirrored at the point: a number in [0, 1). */

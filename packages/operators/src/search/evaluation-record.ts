@@ -14,11 +14,13 @@ export class EvaluationRecord {
   /** @throws TuningError `INVALID_EVALUATIONS` for a file of another version or another kind, which stays as it is */
   constructor(path: string, version: string) {
     this.#path = path;
-    const fail = (got: string) =>
-      new TuningError(
+    const fail = (got: string) => {
+      const expected = `evaluations of version ${version}`;
+      return new TuningError(
         'INVALID_EVALUATIONS',
-        `${path}: expected evaluations of version ${version}, got ${got}; name another file`,
+        `${path}: expected ${expected}, got ${got}; name another file`,
       );
+    };
     const head = JSON.stringify({ evaluations_of: version });
     const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
     const whole = text.slice(0, text.lastIndexOf('\n') + 1);

@@ -30,19 +30,15 @@ interface EvaluationInput {
   readonly engines: EvaluatedEngines;
 }
 
-/** An engine with its settings. */
 export interface EngineChoice {
   readonly profile: EngineProfile;
   readonly candidate: Candidate;
 }
 
-/** Engines that serve the traffic together. */
 type EvaluatedEngines = Pick<ServedLoad, 'replicas' | 'router'>;
 
 export interface EvaluatedChoice extends EngineChoice {
-  /** Loads to measure at. */
   readonly loads?: readonly number[];
-  /** Search for the sustained load. */
   readonly search?: LoadSearch;
 }
 
@@ -133,9 +129,7 @@ export class Evaluator {
   readonly #onShare: (share: number) => void;
   readonly #names = new Map<Traffic, Promise<string>>();
   readonly #record: EvaluationRecord | undefined;
-  /** Requests that have been simulated. */
   simulatedRequests = 0;
-  /** Simulations that were run. */
   simulations = 0;
 
   constructor(
@@ -173,11 +167,13 @@ export class Evaluator {
       },
     });
     const points = (results as unknown as Evaluations).map((each) => [...each]);
-    for (const each of points) {
-      this.simulations += each.length;
-      this.simulatedRequests += each.length * traffic.trace.arrivalMs.length;
-    }
+    this.#count(traffic, points.flat().length);
     return points;
+  }
+
+  #count({ trace }: Traffic, simulations: number): void {
+    this.simulations += simulations;
+    this.simulatedRequests += simulations * trace.arrivalMs.length;
   }
 
   /** Results of so many evaluations, in their order: those that the record has, and the others from jobs. */
@@ -188,7 +184,6 @@ export class Evaluator {
     of: {
       /** What an evaluation is known by. */
       readonly known: (i: number) => Json;
-      /** Input of the job for some of them. */
       readonly input: (chunk: readonly number[]) => Json;
     },
   ): Promise<readonly Json[]> {
@@ -197,10 +192,8 @@ export class Evaluator {
     const keys = record && all.map((i) => evaluationKey(of.known(i)));
     const results = all.map((i) => record?.get(keys![i]));
     const missing = all.filter((i) => results[i] === undefined);
-    const size = Math.min(
-      mostPerJob,
-      Math.max(1, Math.ceil(missing.length / (JOBS_EACH * this.#jobs.width))),
-    );
+    const share = Math.ceil(missing.length / (JOBS_EACH * this.#jobs.width));
+    const size = Math.min(mostPerJob, Math.max(1, share));
     const chunks = Array.from({ length: Math.ceil(missing.length / size) }, (_, i) =>
       missing.slice(i * size, (i + 1) * size),
     );
@@ -217,7 +210,6 @@ export class Evaluator {
     return results as readonly Json[];
   }
 
-  /** The point of one choice at one load. */
   async at(
     traffic: Traffic,
     { profile, candidate }: EngineChoice,
@@ -248,14 +240,10 @@ export class Evaluator {
     { steps, ...how }: EvaluatedWith & { readonly steps: readonly number[] },
   ): Promise<CloseLoad[]> {
     const rough = await this.sustained(traffic, choices, how);
-    const around = await this.measure(
-      traffic,
-      rough.map(({ profile, candidate, load }) => ({
-        ...{ profile, candidate },
-        loads: load === 0 ? [] : steps.map((step) => step * load),
-      })),
-      how,
-    );
+    const near = rough.map(({ profile, candidate, load }) => ({
+      ...{ profile, candidate, loads: load === 0 ? [] : steps.map((step) => step * load) },
+    }));
+    const around = await this.measure(traffic, near, how);
     const resamples = blockResamples(traffic.blockStarts.length - 1, how.seed ?? this.seed);
     return rough.map(({ profile, candidate, points: found }, i) => {
       const points = [...found, ...around[i]].sort((a, b) => a.load - b.load);
@@ -276,8 +264,7 @@ export class Evaluator {
     const results = await this.#results(name, jobs.length, 1, {
       ...{ known: (i) => jobs[i], input: ([i]) => jobs[i] },
     });
-    this.simulations += jobs.length;
-    this.simulatedRequests += jobs.length * traffic.trace.arrivalMs.length;
+    this.#count(traffic, jobs.length);
     return results as unknown as Autoscaled[];
   }
 
@@ -301,18 +288,14 @@ export class Evaluator {
   }
 
   #nameOf(traffic: Traffic): Promise<string> {
-    const known = this.#names.get(traffic);
-    if (known !== undefined) return known;
-    const name = this.#jobs.share(serialize(traffic));
+    const name = this.#names.get(traffic) ?? this.#jobs.share(serialize(traffic));
     this.#names.set(traffic, name);
     return name;
   }
 }
 
 /** The job kind that `plan` and `tune` submit, with its module. */
-export const TUNE_JOB_KINDS: JobKinds = {
-  evaluate: import.meta.url,
-};
+export const TUNE_JOB_KINDS: JobKinds = { evaluate: import.meta.url };
 
 /** Factor on the traffic of a surge. */
 export const SURGE = 1.5;
@@ -350,8 +333,6 @@ export async function fewestThatHold(
       good = goodShare(point);
       if (sloUse(point, evaluator.slo) <= 1) holds = n;
     }
-    const usdPerHour = holds === null ? null : holds * engineUsd(profile);
-    const found: SizedEngines = { load, replicas: holds, good, usdPerHour, point, router };
     const isBetter =
       best === undefined ||
       (holds !== null &&
@@ -359,7 +340,8 @@ export async function fewestThatHold(
           holds < best.replicas ||
           (holds / step) * entry === 1 ||
           point!.ttftP99Ms < best.point!.ttftP99Ms));
-    if (isBetter) best = found;
+    const usdPerHour = holds === null ? null : holds * engineUsd(profile);
+    if (isBetter) best = { load, replicas: holds, good, usdPerHour, point, router };
   }
   return best!;
 }

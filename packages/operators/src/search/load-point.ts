@@ -1,7 +1,6 @@
 import {
   admissionByClass,
   type EngineProfile,
-  type EngineSettings,
   kvAware,
   type PolicyFunctions,
   type RequestView,
@@ -36,7 +35,6 @@ export interface ServedLoad {
   readonly onIterations?: SimulationOptions['onIterations'];
 }
 
-/** Serves the traffic with a candidate's settings. */
 export function serveTraffic(
   profile: EngineProfile,
   candidate: Candidate,
@@ -53,16 +51,12 @@ export function serveTraffic(
   const policy = policyOf(candidate, router);
   const isAlone = engines === 1 && policy?.admit === undefined;
   const routed = { router: typeof router === 'string' ? router : ('kv_aware' as const), policy };
+  const { maxNumBatchedTokens, kvBudgetFraction, speculationDepth, weights } = candidate;
   return simulateTrace(scaleRate(trace, times), {
-    ...engineSettings(profile, candidate),
-    ...{
-      kvBlocks,
-      seed,
-      prefixCaching,
-      priorities,
-      onIterations,
-      schedulingPolicy: priority ? 'priority' : 'fcfs',
-    },
+    ...{ profile: startedWith(profile, candidate), maxNumBatchedTokens, kvBudgetFraction },
+    ...{ speculationDepth, weights, maxNumSeqs: candidate.maxNumActiveSeqs || candidate.maxNumSeqs },
+    ...{ kvBlocks, seed, prefixCaching, priorities, onIterations },
+    schedulingPolicy: priority ? 'priority' : 'fcfs',
     ...(concurrency !== undefined && { concurrency: Math.max(1, Math.round(times * concurrency)) }),
     ...(split === false
       ? { ...(!isAlone && { replicas: engines, ...routed }) }
@@ -84,15 +78,6 @@ function policyOf(
   };
 }
 
-function engineSettings(profile: EngineProfile, candidate: Candidate): EngineSettings {
-  const { maxNumBatchedTokens, kvBudgetFraction, speculationDepth, weights } = candidate;
-  return {
-    ...{ profile: startedWith(profile, candidate), maxNumBatchedTokens, kvBudgetFraction },
-    ...{ speculationDepth, weights, maxNumSeqs: candidate.maxNumActiveSeqs || candidate.maxNumSeqs },
-  };
-}
-
-/** Measures the traffic as `serveTraffic` serves it. */
 export function measureLoad(
   profile: EngineProfile,
   candidate: Candidate,
@@ -105,13 +90,17 @@ export function measureLoad(
   const run = serveTraffic(profile, candidate, traffic, served);
   const blocks = blockStarts.length - 1;
   const blockOf = new Int32Array(trace.arrivalMs.length);
-  const requests: number[] = [];
-  for (let b = 0; b < blocks; b += 1) {
-    blockOf.fill(b, blockStarts[b], blockStarts[b + 1]);
-    requests.push(blockStarts[b + 1] - blockStarts[b]);
-  }
+  const requests = blockStarts.slice(1).map((end, b) => end - blockStarts[b]);
+  for (let b = 0; b < blocks; b += 1) blockOf.fill(b, blockStarts[b], blockStarts[b + 1]);
   const classRequests = slo.map(({ priorityClass }) =>
-    priorityClass === undefined ? null : countClass(priorities, priorityClass, blockStarts),
+    priorityClass === undefined
+      ? null
+      : requests.map(
+          (_, b) =>
+            (priorities ?? new Uint8Array())
+              .subarray(blockStarts[b], blockStarts[b + 1])
+              .filter((each) => each === priorityClass).length,
+        ),
   );
   const excess = slo.map(({ quantile }, t) =>
     (classRequests[t] ?? requests).map((count) => (quantile === null ? count * UNSERVED : count)),
@@ -163,9 +152,11 @@ export function measureLoad(
     /** The value of each term of the SLO, ms. */
     values: slo.map((term) => {
       const { metric, priorityClass } = term;
+      const ofClass = (ms: number, i: number) =>
+        priorities?.[run.ids[i]] === priorityClass && !Number.isNaN(ms);
       return sloStatistic(
         term,
-        priorityClass === undefined ? sorted[metric] : sortedOfClass(run, metric, priorityClass, priorities),
+        priorityClass === undefined ? sorted[metric] : run[`${metric}Ms` as const].filter(ofClass).sort(),
       );
     }),
   };
@@ -182,18 +173,15 @@ export function sloUse(point: LoadPoint, slo: readonly SloTerm[], weights?: Arra
   let use = 0;
   for (const [t, { quantile }] of slo.entries()) {
     const own = point.classRequests[t];
-    const total = own === null || own === undefined ? all : weighted(own, weights);
+    const total = own ? weighted(own, weights) : all;
     // A resample may have none of a class.
     if (total === 0) continue;
-    let sum = 0;
-    for (const [b, each] of point.excess[t].entries()) sum += each * (weights?.[b] ?? 1);
     const allowed = quantile === null ? 1 : Math.max(1e-9, 1 - quantile);
-    use = Math.max(use, sum / total / allowed);
+    use = Math.max(use, weighted(point.excess[t], weights) / total / allowed);
   }
   return use;
 }
 
-/** The share of the requests that meet every limit. */
 export function goodShare({ requests, goodEven, goodOdd }: LoadPoint): number {
   return (weighted(goodEven) + weighted(goodOdd)) / weighted(requests);
 }
@@ -202,28 +190,4 @@ function weighted(counts: readonly number[], weights?: ArrayLike<number>): numbe
   let total = 0;
   for (const [b, count] of counts.entries()) total += count * (weights?.[b] ?? 1);
   return total;
-}
-
-/** Requests of a priority class in each block. */
-function countClass(
-  priorities: Uint8Array | undefined,
-  priorityClass: number,
-  blockStarts: readonly number[],
-): number[] {
-  return blockStarts.slice(1).map((end, b) => {
-    let count = 0;
-    for (let id = blockStarts[b]; id < end; id += 1) if (priorities?.[id] === priorityClass) count += 1;
-    return count;
-  });
-}
-
-function sortedOfClass(
-  run: SimulationRun,
-  metric: SloTerm['metric'],
-  priorityClass: number,
-  priorities: Uint8Array | undefined,
-): Float64Array {
-  return run[`${metric}Ms` as const]
-    .filter((ms, i) => priorities?.[run.ids[i]] === priorityClass && !Number.isNaN(ms))
-    .sort();
 }

@@ -56,14 +56,11 @@ export class LoadQuestion implements SearchQuestion<EngineChoice, SearchedLoad, 
   readonly kindOf = (choice: EngineChoice): string => this.#options.kindOf?.(choice) ?? '';
 
   /** Load that the best of a kind sustains, as far as is known; 1 at first. */
-  knownLoad(kind = ''): number {
+  #knownLoad(kind: string): number {
     return this.#known.get(kind)?.load ?? 1;
   }
 
-  readonly evaluate = async (
-    choices: readonly EngineChoice[],
-    stage: LoadStage,
-  ): Promise<readonly SearchedLoad[]> => {
+  readonly evaluate = async (choices: readonly EngineChoice[], stage: LoadStage): Promise<SearchedLoad[]> => {
     const on = this.#part(stage.blocks);
     const found = await this.#measure(choices, on, stage);
     const open = new Set(stage.lowers && this.#options.load === undefined ? choices.keys() : []);
@@ -71,12 +68,10 @@ export class LoadQuestion implements SearchQuestion<EngineChoice, SearchedLoad, 
     while (open.size > 0) {
       const kinds = Map.groupBy(open, (i) => this.kindOf(choices[i]));
       for (const [kind, own] of kinds) {
-        const known = this.knownLoad(kind);
+        const known = this.#knownLoad(kind);
+        const load = Math.max(LEAST_LOAD, known * LOWER);
         if (known > LEAST_LOAD && !own.some((i) => isGood(found[i])))
-          this.#known.set(kind, {
-            load: Math.max(LEAST_LOAD, known * LOWER),
-            score: Number.NEGATIVE_INFINITY,
-          });
+          this.#known.set(kind, { load, score: Number.NEGATIVE_INFINITY });
         else for (const i of own) open.delete(i);
       }
       const again = [...open];
@@ -112,7 +107,7 @@ export class LoadQuestion implements SearchQuestion<EngineChoice, SearchedLoad, 
     const done = { ...work, decodes: over * work.decodes, context: over * work.context };
     const leastS = MOST * leastEngineSeconds(profile, candidate, done);
     const lateS = Math.min(...limits.map(({ limitMs }) => limitMs)) / 1000;
-    const load = floor * this.knownLoad(this.kindOf(choice));
+    const load = floor * this.#knownLoad(this.kindOf(choice));
     return trace.arrivalMs[requests - 1] / 1000 / load + lateS > leastS;
   };
 
@@ -126,7 +121,7 @@ export class LoadQuestion implements SearchQuestion<EngineChoice, SearchedLoad, 
     const { load, scoreOf } = this.#options;
     const evaluated = choices.map(({ profile, candidate }): EvaluatedChoice => {
       const choice = { profile, candidate };
-      const guess = this.knownLoad(this.kindOf(choice));
+      const guess = this.#knownLoad(this.kindOf(choice));
       if (load !== undefined) return { ...choice, loads: [load] };
       if (stage.search === undefined) return { ...choice, loads: stage.steps!.map((step) => step * guess) };
       return {
@@ -150,14 +145,12 @@ export class LoadQuestion implements SearchQuestion<EngineChoice, SearchedLoad, 
   }
 }
 
-interface LoadQuestionOptions {
+interface LoadQuestionOptions
+  extends Pick<SearchQuestion<EngineChoice, SearchedLoad, LoadStage>, 'kindOf' | 'onStage' | 'onBest'> {
   /** The larger, the better. */
   readonly scoreOf: (found: SustainedLoad, on: Traffic) => number;
-  readonly kindOf?: (choice: EngineChoice) => string;
   /** The only load that counts, instead of what is sustained. */
   readonly load?: number;
-  readonly onStage?: SearchQuestion<EngineChoice, SearchedLoad, LoadStage>['onStage'];
-  readonly onBest?: SearchQuestion<EngineChoice, SearchedLoad, LoadStage>['onBest'];
 }
 
 /** Settings of one profile as choices. */

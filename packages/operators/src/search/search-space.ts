@@ -9,6 +9,8 @@ const NO = 'at least one, got none';
 /** 0 turns it off. */
 const orOff = z.int().min(0).max(65_536);
 
+const ratio = z.string().regex(/^[1-9]\d?:[1-9]\d?$/);
+
 /** Values of each setting of an engine, and what their effect rests on. */
 export const SETTINGS = {
   max_num_seqs: whole.describe('schedule: as vLLM’s scheduler'),
@@ -18,13 +20,7 @@ export const SETTINGS = {
   quantization: z.enum(WEIGHT_PRECISIONS).describe('weights: the profile says how each was made'),
   prefix_caching: z.boolean().describe('schedule: as vLLM’s scheduler'),
   split: z
-    .union([
-      z.literal(false),
-      z
-        .string()
-        .regex(/^[1-9]\d?:[1-9]\d?$/)
-        .transform((text) => text as SplitRatio),
-    ])
+    .union([z.literal(false), ratio.transform((text) => text as SplitRatio)])
     .describe('engines that prefill to those that decode; the transfer is that of the profile'),
   priority: z.boolean().describe('schedule: as vLLM’s scheduler'),
   max_num_active_seqs: orOff.describe('schedule: as vLLM’s scheduler'),
@@ -59,9 +55,8 @@ export type AutoscalerChoice = z.output<typeof autoscaler>;
 
 export function routerName(chosen: RouterChoice): string {
   if (typeof chosen === 'string') return chosen;
-  return `kv_aware with ${Object.entries(chosen)
-    .map((each) => each.join(' '))
-    .join(' and ')}`;
+  const weights = Object.entries(chosen).map((each) => each.join(' '));
+  return `kv_aware with ${weights.join(' and ')}`;
 }
 
 /** Dimensions of an engine that come with its profile: other values need another profile. */
@@ -141,10 +136,8 @@ export function profilesIn(space: SearchSpace, profiles: readonly EngineProfile[
   const known = Object.entries(profileSpace(profiles)).map(
     ([name, values]) => `${name} ${values.join(', ')}`,
   );
-  throw new TuningError(
-    'EMPTY_SEARCH_SPACE',
-    `no profile is in the space; the profiles have ${known.join('; ')}`,
-  );
+  const message = `no profile is in the space; the profiles have ${known.join('; ')}`;
+  throw new TuningError('EMPTY_SEARCH_SPACE', message);
 }
 
 /** Values of the dimensions that come with profiles. */
@@ -169,11 +162,11 @@ export function searchedSpace(
   const reasonFor = (name: DimensionName): string | undefined =>
     left.every((each) => each[name] !== undefined) ? left[0][name] : undefined;
   const names = DIMENSION_NAMES.filter((name) => reasonFor(name) === undefined && space[name] !== undefined);
-  const reasons = DIMENSION_NAMES.filter((name) => !names.includes(name));
+  const reasons = DIMENSION_NAMES.filter((name) => !names.includes(name)).map((name) => {
+    return [name, reasonFor(name) ?? UNNAMED[name] ?? 'not named'];
+  });
   return {
     space: Object.fromEntries(names.map((name) => [name, space[name]])),
-    notSearched: Object.fromEntries(
-      reasons.map((name) => [name, reasonFor(name) ?? UNNAMED[name] ?? 'not named']),
-    ),
+    notSearched: Object.fromEntries(reasons),
   };
 }

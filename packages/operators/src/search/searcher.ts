@@ -94,12 +94,10 @@ export class Searcher<Point, Found extends Point & Scored, Stage extends SearchS
     let pool: Found[] = [];
     let before: Stage | undefined;
     for (const stage of stages) {
-      const kept = [...Map.groupBy(this.order(pool), kindOf)].flatMap(([kind, found]) =>
-        found.slice(
-          0,
-          Math.max(stage.fewest ?? 0, Math.ceil((stage.keep ?? 1) * (starting.get(kind)?.length ?? 0))),
-        ),
-      );
+      const kept = [...Map.groupBy(this.order(pool), kindOf)].flatMap(([kind, found]) => {
+        const share = Math.ceil((stage.keep ?? 1) * (starting.get(kind)?.length ?? 0));
+        return found.slice(0, Math.max(stage.fewest ?? 0, share));
+      });
       const points = before === undefined ? this.#possible(start, stage) : kept;
       const found = await this.evaluate(points, stage);
       if (before !== undefined) this.#compare(pool, found, before, stage);
@@ -126,10 +124,7 @@ export class Searcher<Point, Found extends Point & Scored, Stage extends SearchS
       for (const each of centres) visited.add(keyOf(each));
       const near = new Map(centres.flatMap(neighbours).map((each) => [keyOf(each), each]));
       const fresh = [...near].filter(([key]) => !this.#full.has(key)).map(([, each]) => each);
-      await this.evaluate(this.#possible(fresh, stage), {
-        ...stage,
-        name: `${stage.name}, round ${round}`,
-      });
+      await this.evaluate(this.#possible(fresh, stage), { ...stage, name: `${stage.name}, round ${round}` });
     }
   }
 
@@ -139,7 +134,6 @@ export class Searcher<Point, Found extends Point & Scored, Stage extends SearchS
     return possible;
   }
 
-  /** Compares the order of points that two stages have. */
   #compare(pool: readonly Found[], found: readonly Found[], before: Stage, stage: Stage): void {
     const { keyOf } = this.#question;
     const scores = new Map(pool.map((each) => [keyOf(each), each.score]));

@@ -1,11 +1,8 @@
 import { mean, percentileOfSorted } from '@servegym/simulator/statistics';
 
-/** A latency of a request that an SLO may bound. */
-type SloMetric = 'ttft' | 'tpot' | 'e2e';
-
 /** One bound of an SLO: the quantile (or the mean) of a latency stays at or below the limit. */
 export interface SloTerm {
-  readonly metric: SloMetric;
+  readonly metric: 'ttft' | 'tpot' | 'e2e';
   /** The priority class whose requests it bounds, 0 is the most urgent; all requests where it is left out. */
   readonly priorityClass?: number;
   /** 0..1, for instance 0.99; `null` for the mean. */
@@ -20,28 +17,23 @@ const FORM =
 
 /** Reads `ttft_p99=300ms,tpot_p99=40ms`. @throws TuningError that says what is wrong with which part. */
 export function parseSlo(text: string): SloTerm[] {
+  const fail = (expected: string, got: string) =>
+    new TuningError('INVALID_SLO', `--slo: expected ${expected}, got ${got}`);
   const terms = text.split(',').map((part): SloTerm => {
     const match = TERM.exec(part.trim().toLowerCase());
-    if (match === null)
-      throw new TuningError('INVALID_SLO', `--slo: expected ${FORM}, got \`${part.trim()}\``);
+    if (match === null) throw fail(FORM, `\`${part.trim()}\``);
     const [, priorityClass, metric, statistic, limit, unit] = match;
     const limitMs = Number(limit) * (unit === 's' ? 1000 : 1);
     const quantile = statistic === 'mean' ? null : Number(statistic!.slice(1)) / 100;
-    if (limitMs === 0 || quantile === 0) {
-      throw new TuningError(
-        'INVALID_SLO',
-        `--slo: expected a limit and a percentile above 0, got \`${part.trim()}\``,
-      );
-    }
+    if (limitMs === 0 || quantile === 0) throw fail('a limit and a percentile above 0', `\`${part.trim()}\``);
     return {
-      ...{ metric: metric as SloMetric, quantile, limitMs },
+      ...{ metric: metric as SloTerm['metric'], quantile, limitMs },
       ...(priorityClass !== undefined && { priorityClass: Number(priorityClass) }),
     };
   });
   const names = terms.map(sloTermName);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
-  if (twice !== undefined)
-    throw new TuningError('INVALID_SLO', `--slo: expected each bound once, got ${twice} twice`);
+  if (twice !== undefined) throw fail('each bound once', `${twice} twice`);
   return terms;
 }
 
@@ -51,17 +43,20 @@ export function sloStatistic({ quantile }: SloTerm, sorted: Float64Array | reado
 }
 
 /** `ttft_p99`, or `class0_ttft_p99`. */
-export function sloTermName({ metric, quantile, priorityClass }: SloTerm): string {
-  const whose = priorityClass === undefined ? '' : `class${priorityClass}_`;
-  return `${whose}${metric}_${quantile === null ? 'mean' : `p${Number((100 * quantile).toFixed(6))}`}`;
+export function sloTermName(term: SloTerm): string {
+  const { metric, priorityClass } = term;
+  return `${priorityClass === undefined ? '' : `class${priorityClass}_`}${metric}_${statisticName(term)}`;
+}
+
+function statisticName({ quantile }: SloTerm): string {
+  return quantile === null ? 'mean' : `p${Number((100 * quantile).toFixed(6))}`;
 }
 
 /** `TTFT p99 at most 300 ms`, or `TTFT p99 of class 0 at most 300 ms`. */
 export function sloTermText(term: SloTerm): string {
-  const { metric, quantile, limitMs, priorityClass } = term;
+  const { metric, limitMs, priorityClass } = term;
   const whose = priorityClass === undefined ? '' : ` of class ${priorityClass}`;
-  const statistic = quantile === null ? 'mean' : `p${Number((100 * quantile).toFixed(6))}`;
-  return `${metric === 'e2e' ? 'end-to-end' : metric.toUpperCase()} ${statistic}${whose} at most ${milliseconds(limitMs)}`;
+  return `${metric === 'e2e' ? 'end-to-end' : metric.toUpperCase()} ${statisticName(term)}${whose} at most ${milliseconds(limitMs)}`;
 }
 
 export function milliseconds(ms: number): string {
@@ -71,7 +66,6 @@ export function milliseconds(ms: number): string {
 
 type TuningErrorCode =
   | 'INVALID_SLO'
-  /** A search space that is none. */
   | 'INVALID_SEARCH_SPACE'
   /** A search space that no profile, or no engine that starts, is in. */
   | 'EMPTY_SEARCH_SPACE'
@@ -80,7 +74,6 @@ type TuningErrorCode =
   | 'TOO_FEW_REQUESTS'
   /** No request fits in the context of the model. */
   | 'TRACE_TOO_LONG'
-  /** A trace that cannot be read. */
   | 'TRACE_UNREADABLE'
   /** Files that `--data` should hold and does not. */
   | 'REFERENCE_DATA_MISSING'
@@ -88,9 +81,7 @@ type TuningErrorCode =
   | 'INVALID_LAUNCH'
   /** Fewer tokens allowed than the first loads take. */
   | 'TOO_FEW_TOKENS'
-  /** An address that is none. */
   | 'SERVER_ADDRESS'
-  /** A server that does not answer. */
   | 'SERVER_UNREACHABLE'
   /** A server that answers with something else than a stream of tokens. */
   | 'SERVER_REFUSED';

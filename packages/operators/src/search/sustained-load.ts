@@ -10,7 +10,6 @@ export const MOST_LOAD = 256;
 /** Below this the share of violations is not told apart on the way to the limit. */
 const LEAST_USE = 0.02;
 
-/** Search for a sustained load. */
 export interface LoadSearch {
   /** First load, times the rate of the traffic. */
   readonly guess: number;

@@ -54,56 +54,6 @@ interface BoundingSettings {
   readonly speculationDepth?: number;
 }
 
-/** Seconds of an engine's work at its best, each token once. */
-function bestRates(profile: EngineProfile, settings: BoundingSettings) {
-  const { weights: precision, maxNumSeqs: sequences = MOST_SEQUENCES } = settings;
-  const { speculationDepth = profile.speculation === null ? 0 : MOST_TOKENS_OF_A_DRAFT - 1 } = settings;
-  const { law } = weightVariant(profile, precision);
-  const least = (points: readonly (readonly [number, number])[] | undefined) =>
-    points === undefined ? 1 : Math.min(...points.map(([, factor]) => factor));
-  const contextNs = Math.min(
-    law.perContextTokenNs * least(law.sequenceFactors),
-    law.manySequences?.perContextTokenNs ?? Number.POSITIVE_INFINITY,
-    law.perContextTokenBesidePrefillNs ?? Number.POSITIVE_INFINITY,
-  );
-  return {
-    launchBound: law.launchBound === true,
-    /** Of an iteration: launches, and reading the weights. */
-    base: 1e-6 * law.baseUs,
-    weightRead: 1e-6 * law.weightReadUs,
-    token: 1e-6 * law.perTokenUs,
-    decodeSequence: 1e-6 * law.perDecodeSequenceUs,
-    contextToken: (1e-6 * contextNs) / 1000,
-    prefillAttention: (1e-6 * law.perPrefillAttentionNs) / 1000,
-    /** Factor on the weight reads and the compute. */
-    tokenFactor: least(law.tokenFactors),
-    /** Tokens that share the work of one sequence. */
-    shared: speculationDepth + 1,
-    /** Most sequences of an iteration. */
-    sequences,
-    poolTokens: kvTokens(profile, kvPoolBlocks(profile, precision, false, 1)),
-  };
-}
-
-type BestRates = ReturnType<typeof bestRates>;
-
-function leastCost(rates: BestRates, work: TraceWork): number {
-  const { launchBound, base, weightRead, token, decodeSequence, shared, sequences: most, poolTokens } = rates;
-  const { prefill, attention, decodes, context, sharesBlocks } = work;
-  const iterations = Math.max(decodes / shared / most, sharesBlocks ? 0 : context / shared / poolTokens);
-  const sequences = (decodeSequence * decodes) / shared;
-  const hiding = (launchBound ? base : 0) + weightRead;
-  const compute = token * (prefill + decodes) + (launchBound ? sequences : 0);
-  // The fourth-power mean of two times is no less than either.
-  const hidingAndCompute = Math.max(iterations * hiding, compute) * rates.tokenFactor;
-  return (
-    (launchBound ? 0 : iterations * base + sequences) +
-    hidingAndCompute +
-    (rates.contextToken / shared) * context +
-    rates.prefillAttention * attention
-  );
-}
-
 /**
  * GPU seconds of one engine without which no schedule of any kind can serve the trace, on however many engines:
  *
@@ -117,10 +67,36 @@ function leastCost(rates: BestRates, work: TraceWork): number {
  */
 export function leastEngineSeconds(
   profile: EngineProfile,
-  settings: BoundingSettings,
-  work: TraceWork,
+  { weights: precision, maxNumSeqs: most = MOST_SEQUENCES, ...settings }: BoundingSettings,
+  { prefill, attention, decodes, context, sharesBlocks }: TraceWork,
 ): number {
-  return leastCost(bestRates(profile, settings), work);
+  const { speculationDepth = profile.speculation === null ? 0 : MOST_TOKENS_OF_A_DRAFT - 1 } = settings;
+  const { law } = weightVariant(profile, precision);
+  const launchBound = law.launchBound === true;
+  const least = (points: readonly (readonly [number, number])[] | undefined) =>
+    points === undefined ? 1 : Math.min(...points.map(([, factor]) => factor));
+  const contextNs = Math.min(
+    law.perContextTokenNs * least(law.sequenceFactors),
+    law.manySequences?.perContextTokenNs ?? Number.POSITIVE_INFINITY,
+    law.perContextTokenBesidePrefillNs ?? Number.POSITIVE_INFINITY,
+  );
+  // Seconds of an iteration's launches, and of its weight reads; of a token, and of a sequence that decodes.
+  const [base, weightRead] = [1e-6 * law.baseUs, 1e-6 * law.weightReadUs];
+  const [token, decodeSequence] = [1e-6 * law.perTokenUs, 1e-6 * law.perDecodeSequenceUs];
+  /** Tokens that share the work of one sequence. */
+  const shared = speculationDepth + 1;
+  const poolTokens = kvTokens(profile, kvPoolBlocks(profile, precision, false, 1));
+  const iterations = Math.max(decodes / shared / most, sharesBlocks ? 0 : context / shared / poolTokens);
+  const sequences = (decodeSequence * decodes) / shared;
+  const hiding = (launchBound ? base : 0) + weightRead;
+  const compute = token * (prefill + decodes) + (launchBound ? sequences : 0);
+  return (
+    (launchBound ? 0 : iterations * base + sequences) +
+    // The fourth-power mean of two times is no less than either.
+    Math.max(iterations * hiding, compute) * least(law.tokenFactors) +
+    ((1e-6 * contextNs) / 1000 / shared) * context +
+    ((1e-6 * law.perPrefillAttentionNs) / 1000) * attention
+  );
 }
 
 /** Length of a window of demand, s: a choice. */

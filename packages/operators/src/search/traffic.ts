@@ -34,12 +34,8 @@ const BLOCKS = 40;
  */
 export function splitTrace(trace: Trace, most: number, priorities?: Uint8Array): SplitTraffic {
   const requests = trace.arrivalMs.length;
-  if (requests < FEWEST_REQUESTS) {
-    throw new TuningError(
-      'TOO_FEW_REQUESTS',
-      `${trace.source}: expected at least ${FEWEST_REQUESTS} requests to search on, got ${requests}`,
-    );
-  }
+  const expected = `${trace.source}: expected at least ${FEWEST_REQUESTS} requests to search on`;
+  if (requests < FEWEST_REQUESTS) throw new TuningError('TOO_FEW_REQUESTS', `${expected}, got ${requests}`);
   const size = Math.floor(Math.min(requests, most) / BLOCKS);
   const starts = Array.from({ length: BLOCKS }, (_, b) => Math.floor((b * requests) / BLOCKS));
   const blocks = starts.map((start) => sliceTrace({ trace, priorities }, start, start + size));
@@ -49,7 +45,6 @@ export function splitTrace(trace: Trace, most: number, priorities?: Uint8Array):
   };
 }
 
-/** A stretch of a trace. */
 type Block = ReturnType<typeof sliceTrace>;
 
 /** The requests `start` .. `end - 1`, and the time until the one after them. */
@@ -65,58 +60,52 @@ export function sliceTrace({ trace, priorities }: Omit<Traffic, 'blockStarts'>, 
   };
 }
 
-/** Blocks one after the other. */
 export function joinBlocks(blocks: readonly Block[]): Traffic {
-  const requests = blocks.reduce((sum, { trace }) => sum + trace.arrivalMs.length, 0);
-  const arrivalMs = new Float64Array(requests);
-  const inputTokens = new Int32Array(requests);
-  const outputTokens = new Int32Array(requests);
-  const first = blocks[0].trace;
-  const offsets = new Int32Array(requests + 1);
-  const ids: number[] = [];
-  const followUps = first.followUps && {
-    previous: new Int32Array(requests),
-    thinkMs: new Float64Array(requests),
-  };
-  const priorities = blocks[0].priorities && new Uint8Array(requests);
-  const adapters = first.adapters && { ...first.adapters, of: new Int32Array(requests) };
-  const blockStarts = [0];
-  let at = 0;
-  let now = 0;
-  for (const { trace, durationMs, priorities: own } of blocks) {
-    const { prefixBlocks } = trace;
-    for (const [i, ms] of trace.arrivalMs.entries()) {
-      arrivalMs[at + i] = now + ms;
-      offsets[at + i + 1] = ids.length + (prefixBlocks?.offsets[i + 1] ?? 0);
-    }
-    inputTokens.set(trace.inputTokens, at);
-    outputTokens.set(trace.outputTokens, at);
-    if (prefixBlocks !== undefined) for (const id of prefixBlocks.ids) ids.push(id);
-    if (own !== undefined) priorities?.set(own, at);
-    adapters?.of.set(trace.adapters!.of, at);
-    const base = at;
-    followUps?.previous.set(
-      trace.followUps!.previous.map((previous) => (previous === -1 ? -1 : base + previous)),
-      base,
-    );
-    followUps?.thinkMs.set(trace.followUps!.thinkMs, base);
-    at += trace.arrivalMs.length;
-    now += durationMs;
-    blockStarts.push(at);
+  const { source, prefixBlocks, followUps, adapters } = blocks[0].trace;
+  const starts = [{ request: 0, ms: 0, id: 0 }];
+  for (const [b, { trace, durationMs }] of blocks.entries()) {
+    const { request, ms, id } = starts[b];
+    const ids = trace.prefixBlocks?.ids.length ?? 0;
+    starts.push({ request: request + trace.arrivalMs.length, ms: ms + durationMs, id: id + ids });
   }
+  const all = (of: (block: Block, start: (typeof starts)[number]) => Iterable<number>) =>
+    blocks.flatMap((block, b) => [...of(block, starts[b])]);
+  const chained = all(({ trace }, { request }) =>
+    (trace.followUps?.previous ?? []).map((previous) => (previous === -1 ? -1 : request + previous)),
+  );
+  const ends = all(({ trace }, { id }) =>
+    (trace.prefixBlocks?.offsets.slice(1) ?? []).map((end) => id + end),
+  );
   return {
-    blockStarts,
-    ...(priorities && { priorities }),
+    blockStarts: starts.map(({ request }) => request),
+    ...(blocks[0].priorities && { priorities: Uint8Array.from(all(({ priorities }) => priorities!)) }),
     trace: {
-      source: first.source,
-      ...{ arrivalMs, inputTokens, outputTokens },
-      ...(adapters && { adapters }),
-      ...(first.prefixBlocks && {
-        prefixBlocks: { ...first.prefixBlocks, ids: Float64Array.from(ids), offsets },
+      source,
+      arrivalMs: Float64Array.from(all(({ trace }, { ms }) => trace.arrivalMs.map((own) => ms + own))),
+      inputTokens: Int32Array.from(all(({ trace }) => trace.inputTokens)),
+      outputTokens: Int32Array.from(all(({ trace }) => trace.outputTokens)),
+      ...(adapters && {
+        adapters: { ...adapters, of: Int32Array.from(all(({ trace }) => trace.adapters!.of)) },
       }),
-      ...(followUps && { followUps }),
+      ...(prefixBlocks && {
+        prefixBlocks: {
+          ...prefixBlocks,
+          ids: Float64Array.from(all(({ trace }) => trace.prefixBlocks!.ids)),
+          offsets: Int32Array.from([0, ...ends]),
+        },
+      }),
+      ...(followUps && {
+        followUps: {
+          previous: Int32Array.from(chained),
+          thinkMs: Float64Array.from(all(({ trace }) => trace.followUps!.thinkMs)),
+        },
+      }),
     },
   };
+}
+
+function blocksOf(traffic: Traffic): Block[] {
+  return traffic.blockStarts.slice(1).map((end, b) => sliceTrace(traffic, traffic.blockStarts[b], end));
 }
 
 /** Prompt tokens that an output token counts as, where demands are compared: a choice. */
@@ -130,9 +119,7 @@ export function someBlocks(traffic: Traffic, count: number): Traffic {
   const { blockStarts, concurrency } = traffic;
   const blocks = blockStarts.length - 1;
   if (count >= blocks) return traffic;
-  const slices = Array.from({ length: blocks }, (_, b) =>
-    sliceTrace(traffic, blockStarts[b], blockStarts[b + 1]),
-  );
+  const slices = blocksOf(traffic);
   const order = slices.map((_, b) => b);
   if (concurrency === undefined) {
     const demands = slices.map(demandOf);
@@ -140,7 +127,7 @@ export function someBlocks(traffic: Traffic, count: number): Traffic {
   }
   const chosen = Array.from({ length: count }, (_, i) => order[Math.floor(((i + 1) * (blocks - 1)) / count)]);
   const joined = joinBlocks(chosen.sort((a, b) => a - b).map((b) => slices[b]));
-  return { ...joined, ...concurrencyOf(traffic) };
+  return { ...joined, ...(concurrency !== undefined && { concurrency }) };
 }
 
 /** Tokens a millisecond. */
@@ -149,18 +136,9 @@ function demandOf({ trace: { inputTokens, outputTokens }, durationMs }: Block): 
   return tokens / durationMs;
 }
 
-function concurrencyOf({ concurrency }: Traffic): Pick<Traffic, 'concurrency'> {
-  return concurrency === undefined ? {} : { concurrency };
-}
-
-/** Traffics one after the other. */
 export function joinTraffic(traffics: readonly Traffic[]): Traffic {
-  const joined = joinBlocks(
-    traffics.flatMap((traffic) =>
-      traffic.blockStarts.slice(1).map((end, b) => sliceTrace(traffic, traffic.blockStarts[b], end)),
-    ),
-  );
-  return { ...joined, ...concurrencyOf(traffics[0]) };
+  const [{ concurrency }] = traffics;
+  return { ...joinBlocks(traffics.flatMap(blocksOf)), ...(concurrency !== undefined && { concurrency }) };
 }
 
 /** Mean requests/s of the trace's arrivals. */

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Duplex, Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { brotliDecompressSync, createGunzip, createZstdDecompress, zstdDecompressSync } from 'node:zlib';
 import {
@@ -16,7 +17,6 @@ import { compressors as unlimited } from 'hyparquet-compressors';
 import { TuningError } from '../search/slo.ts';
 import { parsePieces, readParquetTrace } from './trace-pieces.ts';
 
-/** Options of reading a trace file. */
 export interface TraceFileOptions extends TraceOptions {
   /** Load of a benchmark's result, from 1. */
   readonly load?: number;
@@ -55,8 +55,12 @@ export async function readTrace(path: string, options: TraceFileOptions = {}): P
     const { code = '' } = error as NodeJS.ErrnoException;
     const reason = code.startsWith('ZSTD_error') ? REASONS.Z_DATA_ERROR : REASONS[code];
     if (reason === undefined) throw error;
-    throw new TuningError('TRACE_UNREADABLE', `cannot read ${path}: ${reason}`);
+    throw unreadable(path, reason);
   }
+}
+
+function unreadable(path: string, reason: string): TuningError {
+  return new TuningError('TRACE_UNREADABLE', `cannot read ${path}: ${reason}`);
 }
 
 async function readOpened(file: FileHandle, path: string, options: TraceFileOptions): Promise<ReadTrace> {
@@ -93,10 +97,8 @@ async function readFolder(folder: string): Promise<ReadTrace> {
   }
   const sessions = names.filter((name) => /\.json(\.(gz|zst))?$/i.test(name));
   if (sessions.length === 0) {
-    throw new TuningError(
-      'TRACE_UNREADABLE',
-      `cannot read ${folder}: expected a folder with ${RAG_REQUESTS} (RAGPulse) or with sessions of agents (.json, .json.gz)`,
-    );
+    const expected = `a folder with ${RAG_REQUESTS} (RAGPulse) or with sessions of agents (.json, .json.gz)`;
+    throw unreadable(folder, `expected ${expected}`);
   }
   const documents = await Promise.all(
     sessions.map(async (name) => {
@@ -116,11 +118,7 @@ async function readFolder(folder: string): Promise<ReadTrace> {
 async function readText(path: string): Promise<string> {
   const bytes = await readFile(path);
   const decompress = decompressorFor(bytes.toString('latin1', 0, 4), path);
-  const whole = async (pieces: AsyncIterable<Buffer>) => {
-    const all: Buffer[] = [];
-    for await (const piece of expanded(pieces, path, bytes.length)) all.push(piece);
-    return Buffer.concat(all);
-  };
+  const whole = (pieces: AsyncIterable<Buffer>) => buffer(expanded(pieces, path, bytes.length));
   const plain = decompress === null ? bytes : await pipeline(Readable.from([bytes]), decompress, whole);
   return new TextDecoder('utf-8', { fatal: true }).decode(plain);
 }
@@ -135,8 +133,8 @@ function decompressorFor(magic: string, path: string): Duplex | null {
   if (magic === ZSTANDARD_MAGIC) return createZstdDecompress({ chunkSize: PIECE_BYTES });
   const [, archive] = Object.entries(ARCHIVES).find(([start]) => magic.startsWith(start)) ?? [];
   if (archive === undefined) return null;
-  const reason = `it is ${archive}, and what is compressed must be gzip, Zstandard or Parquet. Unpack it first`;
-  throw new TuningError('TRACE_UNREADABLE', `cannot read ${path}: ${reason}`);
+  const expected = 'what is compressed must be gzip, Zstandard or Parquet. Unpack it first';
+  throw unreadable(path, `it is ${archive}, and ${expected}`);
 }
 
 /**
@@ -157,11 +155,7 @@ function expansionLimit(path: string, fileBytes: number): (bytes: number) => voi
   };
 }
 
-async function* expanded(
-  pieces: AsyncIterable<Buffer>,
-  path: string,
-  fileBytes: number,
-): AsyncGenerator<Buffer> {
+async function* expanded(pieces: AsyncIterable<Buffer>, path: string, fileBytes: number) {
   const count = expansionLimit(path, fileBytes);
   for await (const piece of pieces) {
     count(piece.length);
@@ -176,12 +170,10 @@ function limitedCompressors(count: (bytes: number) => void): Compressors {
     BROTLI: (bytes, most) => brotliDecompressSync(bytes, { maxOutputLength: Math.max(1, most) }),
     ZSTD: (bytes, most) => zstdDecompressSync(bytes, { maxOutputLength: Math.max(1, most) }),
   };
-  const counted = Object.entries(codecs).map(([codec, expand]): [string, typeof expand] => [
-    codec,
-    (bytes, length) => {
+  for (const [codec, expand] of Object.entries(codecs))
+    codecs[codec as keyof Compressors] = (bytes, length) => {
       count(length);
       return expand(bytes, length);
-    },
-  ]);
-  return Object.fromEntries(counted);
+    };
+  return codecs;
 }

@@ -28,16 +28,13 @@ export function findReferenceFiles(folder: string, files: readonly ReferenceFile
   );
   const missing = files.filter((_, i) => found[i] === undefined);
   if (missing.length > 0) {
+    const lines = missing.map(({ path, publishedAs, source }) => {
+      const also = publishedAs === undefined ? '' : ` (or ${publishedAs})`;
+      return `  ${path}${also}, from ${source}\n`;
+    });
     throw new TuningError(
       'REFERENCE_DATA_MISSING',
-      [
-        `REFERENCE_DATA_MISSING: ${folder} lacks`,
-        ...missing.map(
-          ({ path, publishedAs, source }) =>
-            `  ${path}${publishedAs === undefined ? '' : ` (or ${publishedAs})`}, from ${source}`,
-        ),
-        'The repository does not hold them: docs/reference-data.md says how to get them and which columns they have.',
-      ].join('\n'),
+      `REFERENCE_DATA_MISSING: ${folder} lacks\n${lines.join('')}The repository does not hold them: docs/reference-data.md says how to get them and which columns they have.`,
     );
   }
   return found as string[];

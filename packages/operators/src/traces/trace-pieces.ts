@@ -110,11 +110,6 @@ export async function readParquetTrace(
 }
 
 function malformed(path: string, { message }: Error): SimulatorError {
-  return traceError(
-    'TRACE_MALFORMED_LINE',
-    path,
-    null,
-    'a Parquet file',
-    `one that cannot be read: ${message}`,
-  );
+  const got = `one that cannot be read: ${message}`;
+  return traceError('TRACE_MALFORMED_LINE', path, null, 'a Parquet file', got);
 }

@@ -38,20 +38,13 @@ export function frontPoints(
     const at = atLoads[i].find(({ load }) => load === referenceLoad)!;
     const all = [...found, ...atLoads[i]].sort((a, b) => a.load - b.load);
     const sustainedRps = sustainedRate(all, traffic, slo);
-    return {
-      settings: candidate,
-      sustainedRps,
-      ...pointFigures(profile, traffic, candidate, sustainedRps, at),
-    };
+    const figures = pointFigures(profile, traffic, candidate, sustainedRps, at);
+    return { settings: candidate, sustainedRps, ...figures };
   });
   // Ratios by which a is better than b; what is within `ALIKE` is no difference.
   const isBetter = (a: FrontPoint, b: FrontPoint) => {
-    const ratios = [
-      a.sustainedRps / Math.max(1e-9, b.sustainedRps),
-      b.ttftP99Ms / a.ttftP99Ms,
-      b.tpotP99Ms / a.tpotP99Ms,
-      a.quality / b.quality,
-    ];
+    const latencies = [b.ttftP99Ms / a.ttftP99Ms, b.tpotP99Ms / a.tpotP99Ms];
+    const ratios = [a.sustainedRps / Math.max(1e-9, b.sustainedRps), ...latencies, a.quality / b.quality];
     return ratios.every((ratio) => ratio >= 1) && ratios.some((ratio) => ratio > ALIKE);
   };
   const isBeaten = (point: FrontPoint) => points.some((other) => isBetter(other, point));
@@ -88,21 +81,15 @@ export type ControllerGain = ReturnType<typeof controllerGain>;
 export function controllerGain(points: readonly LoadPoint[], seed: number) {
   const { requests, load } = points[0];
   const blocks = requests.length;
-  const halves = [
-    { choose: points.map((point) => point.goodEven), judge: points.map((point) => point.goodOdd) },
-    { choose: points.map((point) => point.goodOdd), judge: points.map((point) => point.goodEven) },
-  ];
+  const [even, odd] = [points.map(({ goodEven }) => goodEven), points.map(({ goodOdd }) => goodOdd)];
   const fixed = new Float64Array(blocks);
   const clairvoyant = new Float64Array(blocks);
-  for (const { choose, judge } of halves) {
+  for (const [choose, judge] of [[even, odd] as const, [odd, even] as const]) {
     const overall = bestOf(choose.map((good) => good.reduce((sum, each) => sum + each, 0)));
     for (let b = 0; b < blocks; b += 1) {
-      const own = bestOf(
-        choose.map((good) => good[b]),
-        overall,
-      );
+      const ofBlock = choose.map((good) => good[b]);
       fixed[b] += judge[overall][b];
-      clairvoyant[b] += judge[own][b];
+      clairvoyant[b] += judge[bestOf(ofBlock, overall)][b];
     }
   }
   const share = (good: Float64Array, weights?: ArrayLike<number>) => {

@@ -53,9 +53,13 @@ function chooseFinalists(ranked: readonly SearchedLoad[], defaultKey: string): S
   const first = (holds: (candidate: Candidate) => boolean) =>
     ranked.find(({ candidate }) => holds(candidate));
   const precisions = new Set(ranked.map(({ candidate }) => candidate.weights));
+  // Settings that never bind make no difference: one of those that come to the same is enough.
+  const alike = Map.groupBy(ranked, ({ candidate: { weights, speculationDepth, split, priority }, score }) =>
+    [weights, speculationDepth, split, priority, score.toPrecision(3)].join(' '),
+  );
+  const different = [...alike.values()].map(([best]) => best);
   const found = [
-    // Settings that never bind make no difference: one of those that come to the same is enough.
-    ...differentOf(ranked).slice(0, FINALISTS),
+    ...different.slice(0, FINALISTS),
     ...[...precisions].map((precision) => first(({ weights }) => weights === precision)),
     first(({ speculationDepth }) => speculationDepth === 0),
     ranked.find(assumesNothing),
@@ -71,15 +75,4 @@ function ratioOf(one: CloseLoad, other: CloseLoad | undefined): Estimate | null 
   if (other === undefined || other.sustained === 0) return null;
   const ratios = one.draws.map((value, draw) => value / Math.max(1e-9, other.draws[draw]));
   return { value: one.sustained / other.sustained, interval: percentileInterval(ratios) };
-}
-
-/** Without those that differ from a better one in settings that never bind. */
-function differentOf(ranked: readonly SearchedLoad[]): SearchedLoad[] {
-  const first = new Map<string, SearchedLoad>();
-  for (const found of ranked) {
-    const { weights, speculationDepth, split, priority } = found.candidate;
-    const key = `${weights} ${speculationDepth} ${split} ${priority} ${found.score.toPrecision(3)}`;
-    if (!first.has(key)) first.set(key, found);
-  }
-  return [...first.values()];
 }

@@ -23,7 +23,6 @@ const frontPoint = z.object({
 });
 export type FrontPoint = z.input<typeof frontPoint>;
 
-/** One candidate in the tables. */
 const candidate = z.object({
   settings: part.settings,
   isDefault: z.boolean(),
@@ -71,7 +70,6 @@ const common = z.object({
   wallS: number,
 });
 
-/** What comes nearest to an SLO that nothing meets. */
 export const nearestMiss = z.object({
   settings: part.settings,
   /** Times the rate of the traffic. */
@@ -133,7 +131,6 @@ export type PossibleTune = z.input<typeof possible> & {
   /** Settings that were simulated and are not on the front. */
   readonly others: readonly FrontPoint[];
 };
-/** Result of tuning one profile. */
 export type TuneResult = ImpossibleTune | PossibleTune;
 
 /** The object that `tune --json` prints. Times in ms unless the name says otherwise. */

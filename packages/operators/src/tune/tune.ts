@@ -3,6 +3,7 @@ import { type EngineProfile, portableMath, scaleRate, type Trace } from '@serveg
 import type { RefusedRequests } from '../deployment/deployment.ts';
 import { servingCommands } from '../deployment/serving-command.ts';
 import { tuneVerdict } from '../report/tune-report.ts';
+import { searchAutoscalers } from '../search/autoscaled.ts';
 import {
   type Candidate,
   type CandidateSpace,
@@ -28,7 +29,6 @@ import {
 import { goodShare, type LoadPoint, sloUse } from '../search/load-point.ts';
 import { choicesOn, LoadQuestion, type LoadStage, type SearchedLoad } from '../search/load-question.ts';
 import { assumesNothing, basisOf, profileError, widened } from '../search/profile-error.ts';
-import { searchAutoscalers } from '../search/search-autoscalers.ts';
 import { type RouterChoice, type SearchSpace, searchedSpace } from '../search/search-space.ts';
 import { Searcher } from '../search/searcher.ts';
 import type { SloTerm } from '../search/slo.ts';
@@ -75,7 +75,7 @@ export async function tuneProfile(
   const whole = joinTraffic([split.search, split.heldOut]);
   say('the finalists');
   const finalists = await measureFinalists(evaluator, split, ranked, objective);
-  const common = (): Common => ({
+  const common = (): Omit<ImpossibleTune, 'possible' | 'nearest'> => ({
     ...{ profile, objective, slo, ...effort },
     ...searchedSpace({ ...options.space, ...namedValues(space) }, [{ ...left, autoscaler: fixed }]),
     ...{ trace: whole.trace.source, refused: options.refused },
@@ -93,30 +93,24 @@ export async function tuneProfile(
     const { profile: _, ...nearest } = await evaluator.nearest(split.search, ranked);
     return { ...common(), possible: false, nearest };
   }
-  const found = await describeFinalists(evaluator, { split, whole, finalists, ranked }, options, say);
+  const found = await describeFinalists(evaluator, { split, whole }, { finalists, ranked }, options, say);
   say('autoscalers');
   const autoscaled = await autoscale(evaluator, whole, finalists, options);
   const result = { ...common(), possible: true as const, ...found, autoscaled };
   return { ...result, verdict: tuneVerdict(result, found.controller) };
 }
 
-/** What every result says. */
-type Common = Omit<ImpossibleTune, 'possible' | 'nearest'>;
-
 /** Figures of the finalists, and what the best of them takes to serve the whole traffic. */
 async function describeFinalists(
   evaluator: Evaluator,
-  found: {
-    readonly split: SplitTraffic;
-    readonly whole: Traffic;
-    readonly finalists: readonly Finalist[];
-    readonly ranked: readonly SearchedLoad[];
-  },
+  { split, whole }: { readonly split: SplitTraffic; readonly whole: Traffic },
+  {
+    finalists,
+    ranked,
+  }: { readonly finalists: readonly Finalist[]; readonly ranked: readonly SearchedLoad[] },
   { rateScale, replicas: allowed, space: { router: routers } }: TuneOptions,
   say: (stage: string) => void,
 ) {
-  const { slo } = evaluator;
-  const { split, whole, finalists, ranked } = found;
   const [winner] = finalists;
   const { profile } = winner;
   say('replicas');
@@ -129,14 +123,14 @@ async function describeFinalists(
   const choices = choicesOf(ranked);
   const atLoads = await evaluator.measure(
     split.search,
-    choices.map((choice) => ({ ...chosen(choice), loads: [referenceLoad, controllerLoad] })),
+    choices.map(({ profile, candidate }) => ({ profile, candidate, loads: [referenceLoad, controllerLoad] })),
   );
   const latencies = await evaluator.measure(
     split.heldOut,
-    finalists.map((choice) => ({ ...chosen(choice), loads: [referenceLoad] })),
+    finalists.map(({ candidate }) => ({ profile, candidate, loads: [referenceLoad] })),
     { seed: evaluator.heldOutSeed },
   );
-  const { front, others } = frontPoints(slo, split.search, choices, atLoads, referenceLoad);
+  const { front, others } = frontPoints(evaluator.slo, split.search, choices, atLoads, referenceLoad);
   const onFront = new Set(front.map((point) => candidateKey(point.settings)));
   const candidates = finalists.map(({ candidate, isDefault, searched, heldOut, overDefaults }, i) => ({
     ...{ settings: candidate, isDefault, overDefaults, ...basisOf(profile, candidate) },
@@ -163,10 +157,6 @@ async function describeFinalists(
   };
 }
 
-function chosen({ profile, candidate }: EngineChoice): EngineChoice {
-  return { profile, candidate };
-}
-
 /** The autoscaler with the lowest bill, of all finalists. */
 async function autoscale(
   evaluator: Evaluator,
@@ -179,9 +169,8 @@ async function autoscale(
     .filter(({ heldOut, searchedLoad }) => heldOut.value > 0 && searchedLoad > 0)
     .map(async ({ profile, candidate, searchedLoad: load, heldOut: { value: sustained } }) => {
       const engine = { profile, candidate, load, sustained };
-      const { replicas, router } = await fewestThatHold(evaluator, whole, engine, rateScale, allowed, {
-        routers,
-      });
+      const how = { routers };
+      const { replicas, router } = await fewestThatHold(evaluator, whole, engine, rateScale, allowed, how);
       return replicas === null ? [] : [{ profile, candidate, router, most: replicas }];
     });
   const fleets = (await Promise.all(sized)).flat();
@@ -213,7 +202,6 @@ async function planReplicas(
   return { deployment, at_1_5_times: { ...surge, goodOnSameReplicas: goodShare(strained) } };
 }
 
-/** Options of a tuning. */
 interface TuneOptions extends Pick<SearchOptions, 'objective' | 'start' | 'onBest'>, EvaluatorOptions {
   /** Requests that were too long, and are not in the traffic. */
   readonly refused: RefusedRequests;
@@ -236,7 +224,6 @@ export interface SearchOptions {
   readonly start: number;
   /** For `latency`: the load of one engine, times the rate of the traffic. */
   readonly targetLoad: number;
-  /** Told what the search is at. */
   readonly onStage?: (stage: string) => void;
   /** Told of the best candidate on all of the search traffic, whenever there is a better one. */
   readonly onBest?: (best: SearchedLoad) => void;
@@ -294,34 +281,25 @@ export async function searchSettings(
   await searcher.evaluate([...always, ...start.slice(0, SCOUTS)], FIRST_LOOK);
   await searcher.halve(start, STAGES);
   const isFull = new Set(searcher.ranked.map(question.keyOf));
-  await searcher.evaluate(
-    always.filter((each) => !isFull.has(question.keyOf(each))),
-    DEFAULTS,
-  );
+  const open = always.filter((each) => !isFull.has(question.keyOf(each)));
+  await searcher.evaluate(open, DEFAULTS);
   // Of requests in flight, settings that hold fewer may serve more a second.
   const near: LoadStage = {
     ...{ name: 'the neighbours of the best', ...WHOLE, search: NEAR },
     floor: traffic.concurrency === undefined ? 1 : FLOOR,
   };
+  const [homeKey, defaultKey] = [candidateKey(home), candidateKey(defaults)];
   const isOutside = ({ candidate }: SearchedLoad) =>
-    candidateKey(candidate) === candidateKey(defaults) && candidateKey(home) !== candidateKey(defaults);
+    candidateKey(candidate) === defaultKey && homeKey !== defaultKey;
   const around = (found: SearchedLoad) =>
     isOutside(found) ? [] : choices(neighbours(profile, space, found.candidate));
   await searcher.climb(near, around);
   const plain = { ...near, name: 'the neighbours of the best without assumptions' };
   await searcher.climb(plain, (found) => around(found).filter(assumesNothing), assumesNothing);
   const [best] = searcher.ranked;
-  const ranked =
-    best.load === 0
-      ? searcher.ranked
-      : await sideBySide(
-          searcher,
-          choices,
-          home,
-          traffic.concurrency === undefined ? { ...WHOLE, steps: SIDE_BY_SIDE } : near,
-        );
+  const how = traffic.concurrency === undefined ? { ...WHOLE, steps: SIDE_BY_SIDE } : near;
+  const ranked = best.load === 0 ? searcher.ranked : await sideBySide(searcher, choices, home, how);
   return {
-    /** Different candidates that were simulated. */
     considered: searcher.considered,
     /** Candidates that were not, as their work alone takes too long. */
     ruledOut: searcher.ruledOut,
@@ -331,14 +309,12 @@ export async function searchSettings(
   };
 }
 
-type SettingsSearcher = Searcher<EngineChoice, SearchedLoad, LoadStage>;
-
 /**
  * Brackets end at different loads for different candidates. Those that are close are measured at the same ones, then with
  * settings back at their defaults.
  */
 async function sideBySide(
-  searcher: SettingsSearcher,
+  searcher: Searcher<EngineChoice, SearchedLoad, LoadStage>,
   choices: (candidates: readonly Candidate[]) => readonly EngineChoice[],
   defaults: Candidate,
   how: Omit<LoadStage, 'name'>,
@@ -386,15 +362,14 @@ function score(
   slo: readonly SloTerm[],
   objective: Objective,
 ): number {
+  const [point] = points;
   if (objective !== 'latency') {
     const isOpenLoop = traffic.concurrency === undefined;
     if (points.length > 1)
       return isOpenLoop ? sustainedLoad(points, slo) : sustainedRate(points, traffic, slo);
     // At a single load: the more of the SLO is left there, the better.
-    const [{ load, rate }] = points;
-    return (isOpenLoop ? load : rate) / (1 + portableMath.log1p(sloUse(points[0], slo)));
+    return (isOpenLoop ? point.load : point.rate) / (1 + portableMath.log1p(sloUse(point, slo)));
   }
-  const [point] = points;
   if (point === undefined) return 0;
   const worst = Math.max(...slo.map(({ limitMs }, t) => (point.values[t] ?? Number.NaN) / limitMs));
   // Requests that are never served have no latency to count.

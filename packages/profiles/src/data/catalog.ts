@@ -41,23 +41,14 @@ export function findProfile(name: string): EngineProfile {
     .sort((a, b) => b.likeness - a.likeness)
     .slice(0, 3)
     .map(({ known }) => known);
-  throw new ProfileError(
-    'PROFILE_UNKNOWN',
-    'profiles',
-    `the name of a profile (the closest: ${closest.join(', ')})`,
-    JSON.stringify(name),
-  );
+  const expected = `the name of a profile (the closest: ${closest.join(', ')})`;
+  throw new ProfileError('PROFILE_UNKNOWN', 'profiles', expected, JSON.stringify(name));
 }
 
 /** Share of the letter pairs that two names have in common (Dice's coefficient). */
-function likeness(a: string, b: string): number {
-  const [pairs, others] = [letterPairs(a), letterPairs(b)];
-  const shared = [...others].filter((pair) => pairs.has(pair)).length;
-  return (2 * shared) / (pairs.size + others.size);
-}
-
-function letterPairs(text: string): Set<string> {
-  return new Set(Array.from({ length: Math.max(0, text.length - 1) }, (_, i) => text.slice(i, i + 2)));
+function likeness(...names: readonly [string, string]): number {
+  const [a, b] = names.map((name) => new Set(Array.from(name.slice(1), (letter, i) => name[i] + letter)));
+  return (2 * [...a].filter((pair) => b.has(pair)).length) / (a.size + b.size);
 }
 
 /** Shorter JSON than this is not worth a reference. */

@@ -41,7 +41,7 @@ export interface Gpu extends Named, Readonly<z.infer<typeof gpuFile>> {
   readonly source: string;
 }
 
-/** Price of a GPU in a public list, USD an hour. */
+/** Price of a GPU in a public list. */
 interface ListedPrice {
   readonly usdPerHour: number;
   /** Provider and, where they differ by it, product or region. */
@@ -50,16 +50,12 @@ interface ListedPrice {
   readonly date: string;
 }
 
-/** List price of a GPU. `spot` is that of capacity which the provider may take back; `null`: no list price known. */
-export interface GpuPrice extends ListedPrice {
-  readonly spot: ListedPrice | null;
-}
-
 /** A row of `gpus.json`; the README says where its figures come from. */
 interface GpuRow extends Omit<Gpu, 'usdPerHour'> {
   /** Most power that the board takes, W. */
   readonly boardWatts: number;
-  readonly price: GpuPrice | null;
+  /** `spot`: of capacity that the provider may take back; `null`: none known. */
+  readonly price: (ListedPrice & { readonly spot: ListedPrice | null }) | null;
 }
 
 const ROWS = gpus as readonly GpuRow[];
@@ -85,7 +81,7 @@ export function boardWatts(gpuName: string): number | null {
 }
 
 /** List price of a GPU by its name or id; `null`: none known. */
-export function listPrice(gpuName: string): GpuPrice | null {
+export function listPrice(gpuName: string): GpuRow['price'] {
   return rowOf(gpuName)?.price ?? null;
 }
 

@@ -1,7 +1,6 @@
 import { forEachCsvRecord } from '@servegym/simulator';
 import { ProfileError } from '../schema/read-json.ts';
 
-/** A record of a table, by the names of its columns. */
 export class CsvRow<Column extends string> {
   readonly #fields: ReadonlyMap<string, string>;
   readonly #place: string;

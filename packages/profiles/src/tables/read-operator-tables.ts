@@ -70,11 +70,8 @@ export async function readOperatorTables(folder: string, gpu: Gpu, engine: strin
     if (own === null && NEEDED_TABLES.some((needed) => needed === file)) {
       const engines = await foldersIn(join(data, name, operator));
       const known = engines.filter((each) => Object.hasOwn(ENGINES, each));
-      throw wrong(
-        folder,
-        `${operator} tables of ${framework} for ${gpu.id}`,
-        known.length === 0 ? 'none' : `those of ${known.join(', ')}`,
-      );
+      const got = known.length === 0 ? 'none' : `those of ${known.join(', ')}`;
+      throw wrong(folder, `${operator} tables of ${framework} for ${gpu.id}`, got);
     }
     let read = own === null ? [] : await readRows(own.path);
     if (own !== null) versions.set(file, own.version);
@@ -118,14 +115,8 @@ export async function readOperatorTables(folder: string, gpu: Gpu, engine: strin
  * Precision and shape of experts. Engines share kernels: the tables of one stand for what those of another lack, but not
  * those of FP8 by tensor for FP8 in blocks, which take longer.
  */
-function expertKey(row: OperatorRow): string {
-  return [
-    String(row.moe_dtype).replace('_block', ''),
-    row.hidden_size,
-    row.inter_size,
-    row.num_experts,
-    row.topk,
-  ].join();
+function expertKey({ moe_dtype, hidden_size, inter_size, num_experts, topk }: OperatorRow): string {
+  return [String(moe_dtype).replace('_block', ''), hidden_size, inter_size, num_experts, topk].join();
 }
 
 /** Times of an older version: for each shape they differ from the newer one's as they do on another GPU. */
@@ -153,18 +144,11 @@ async function dataFolder(folder: string): Promise<string> {
     const path = join(folder, ...below);
     if ((await foldersIn(path)).some((name) => Object.hasOwn(MEASURED_ON, name))) return path;
   }
-  throw wrong(
-    folder,
-    `the unpacked package aiconfigurator-core, with folders such as systems/data/h100_sxm`,
-    'a folder without them',
-  );
+  const expected = 'the unpacked package aiconfigurator-core, with folders such as systems/data/h100_sxm';
+  throw wrong(folder, expected, 'a folder without them');
 }
 
-async function findTable(
-  folder: string,
-  file: string,
-  version: string | null,
-): Promise<{ path: string; version: string } | null> {
+async function findTable(folder: string, file: string, version: string | null) {
   const having: string[] = [];
   for (const each of await foldersIn(folder)) {
     if ((await readdir(join(folder, each))).includes(file)) having.push(each);
