@@ -17,7 +17,7 @@ import {
 } from '../search/candidate.ts';
 import { type EngineChoice, Evaluator, type EvaluatorOptions, wholeGroups } from '../search/evaluator.ts';
 import { choicesOn, LoadQuestion, type LoadStage, type SearchedLoad } from '../search/load-question.ts';
-import { type Basis, basisOf, chanceWithin, profileError } from '../search/profile-error.ts';
+import { basisOf, chanceWithin, profileError } from '../search/profile-error.ts';
 import {
   profileSpace,
   profilesIn,
@@ -498,7 +498,7 @@ export function rankPlans(
   return { plans: ranked(safe), riskier: ranked(riskier) };
 }
 
-const isAllowed = ({ assumes }: Pick<Basis, 'assumes'>, allow: readonly string[]) =>
+const isAllowed = ({ assumes }: Pick<FleetPlan, 'assumes'>, allow: readonly string[]) =>
   assumes.every((each) => allow.includes(each));
 
 /** Cheapest first; of equal price those that are better known, then those with more headroom. */

@@ -13,6 +13,7 @@ import { intervalText } from './result.ts';
 
 type Diff = DeploymentDiff | MeasuredDiff;
 
+/** How a result of `diff` is written. */
 export const diffResult = { json: diffJson, text: diffText, markdown: diffMarkdown, answer: diffAnswer };
 
 function diffText(diff: Diff): string {

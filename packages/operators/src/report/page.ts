@@ -98,6 +98,7 @@ export interface Section {
   readonly look?: 'half' | 'folded' | 'heading';
 }
 
+/** The page that a command writes. */
 export interface Page {
   readonly title: string;
   /** Text below the title. */

@@ -20,6 +20,7 @@ import {
 const MOST_ROWS = 20;
 const MOST_RISKIER = 5;
 
+/** How a result of `plan` is written. */
 export const planResult = {
   json: planJson,
   /** One of its plans. */

@@ -2,7 +2,6 @@ import { counted, type EngineProfile } from '@servegym/simulator';
 import type { IntervalEnds } from '@servegym/simulator/statistics';
 import { z } from 'zod';
 import { type Candidate, KNOB_NAMES } from '../search/candidate.ts';
-import type { Basis } from '../search/profile-error.ts';
 import { autoscaler, type SearchSpace } from '../search/search-space.ts';
 import { type SloTerm, sloTermName } from '../search/slo.ts';
 import { figure, type SnakeCase, snakeCase } from './format.ts';
@@ -39,11 +38,14 @@ export type ServingCommand = z.input<typeof command>;
 /** Requests that are longer than what the engines take, the longest of them and the limit, tokens. */
 export const refused = z.object({ requests: number, longest: number, limit: number });
 export const commands = list(command);
-/** Fields of `Basis`. */
+/** What the figures of engines rest on. */
 export const basis = {
+  /** Worst evidence of their times; `assumed` where drafts are accepted as often as on other models' traffic. */
   restsOn: z.enum(['measured', 'tables', 'estimated', 'assumed']),
+  /** What they take for granted beside measurements, by the names of `plan --allow`. */
   assumes: list(z.string()),
 };
+export type Basis = { readonly [Name in keyof typeof basis]: z.input<(typeof basis)[Name]> };
 /** What an autoscaler makes of engines, on average over the trace. */
 export const autoscaled = z.object({
   autoscaler,

@@ -24,6 +24,7 @@ import {
   searchLines,
 } from './result.ts';
 
+/** How a result of `tune` is written. */
 export const tuneResult = { json: tuneJson, text: tuneText, textSoFar: bestSoFarText, page: tunePage };
 
 function tuneText(result: TuneResult): string {

@@ -252,6 +252,7 @@ export function startedWith(profile: EngineProfile, candidate: Candidate): Engin
   };
 }
 
+/** The parts of a ratio. */
 export function splitParts(ratio: SplitRatio): PrefillDecodeSplit {
   const [prefill, decode] = ratio.split(':').map(Number);
   return { prefill, decode };

@@ -35,6 +35,7 @@ export interface ServedLoad {
   readonly onIterations?: SimulationOptions['onIterations'];
 }
 
+/** Serves the traffic with a candidate's settings. */
 export function serveTraffic(
   profile: EngineProfile,
   candidate: Candidate,

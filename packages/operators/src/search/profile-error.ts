@@ -1,6 +1,7 @@
 import { knownCheckpoint } from '@servegym/profiles';
 import { type EngineProfile, portableMath, type WeightPrecision } from '@servegym/simulator';
 import { type IntervalEnds, normalProbability } from '@servegym/simulator/statistics';
+import type { Basis } from '../report/result.ts';
 import type { Candidate } from './candidate.ts';
 import type { EngineChoice } from './evaluator.ts';
 import type { SloTerm } from './slo.ts';
@@ -93,14 +94,6 @@ export function chanceWithin(
     const deviations = (DEVIATIONS * portableMath.log(limitMs / ms)) / errorOf(error, metric);
     return chance * normalProbability(deviations);
   }, 1);
-}
-
-/** What the figures of engines rest on. */
-export interface Basis {
-  /** Worst evidence of their times; `assumed` where drafts are accepted as often as on other models' traffic. */
-  readonly restsOn: 'measured' | 'tables' | 'estimated' | 'assumed';
-  /** What they take for granted beside measurements, by the names of `plan --allow`. */
-  readonly assumes: readonly string[];
 }
 
 /** Whether nothing beside measurements and kernel tables is taken for granted. */

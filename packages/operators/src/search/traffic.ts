@@ -60,6 +60,7 @@ export function sliceTrace({ trace, priorities }: Omit<Traffic, 'blockStarts'>, 
   };
 }
 
+/** Blocks one after the other. */
 export function joinBlocks(blocks: readonly Block[]): Traffic {
   const { source, prefixBlocks, followUps, adapters } = blocks[0].trace;
   const starts = [{ request: 0, ms: 0, id: 0 }];

@@ -17,6 +17,7 @@ import { compressors as unlimited } from 'hyparquet-compressors';
 import { TuningError } from '../search/slo.ts';
 import { parsePieces, readParquetTrace } from './trace-pieces.ts';
 
+/** Options of reading a trace file. */
 export interface TraceFileOptions extends TraceOptions {
   /** Load of a benchmark's result, from 1. */
   readonly load?: number;

@@ -131,6 +131,7 @@ export type PossibleTune = z.input<typeof possible> & {
   /** Settings that were simulated and are not on the front. */
   readonly others: readonly FrontPoint[];
 };
+/** Result of tuning one profile. */
 export type TuneResult = ImpossibleTune | PossibleTune;
 
 /** The object that `tune --json` prints. Times in ms unless the name says otherwise. */
