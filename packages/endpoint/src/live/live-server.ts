@@ -141,15 +141,8 @@ export class LiveServer {
     const id = this.#freeId();
     // Bodies of different sizes are read at different speeds; the engine wants its requests in order of arrival.
     const arrival = Math.max(this.#lastArrival, this.clock.tickAt(request.arrivedMs));
-    this.server.submit({
-      id,
-      arrival,
-      input: request.promptTokens,
-      output: request.outputTokens,
-      priority: request.priority,
-      adapter: request.adapter,
-      prefix: request.prefix,
-    });
+    const { promptTokens: input, outputTokens: output, priority, adapter, prefix } = request;
+    this.server.submit({ id, arrival, input, output, priority, adapter, prefix });
     this.#lastArrival = arrival;
     const start = { taken: 0, lastToken: 0, preemptions: 0, engine: 0, round: 0 };
     this.#entries.set(id, { request, listener, id, ...start });
@@ -272,27 +265,21 @@ export class LiveServer {
       entry.lastToken = due;
       batch.emissions.push({ entry, emitted, isLast });
     };
+    const { ids, outputs, arrivals, scheduled, lastTokens } = completions;
     for (let i = 0; i < completions.count; i++) {
-      const id = completions.ids[i];
-      const output = completions.outputs[i];
-      const entry = this.#entries.get(id);
+      const entry = this.#entries.get(ids[i]);
       if (entry !== undefined) {
-        const arrival = completions.arrivals[i];
         const first = completions.firstTokens[i];
-        const last = completions.lastTokens[i];
-        this.#observer.onFinished(
-          {
-            request: entry.request,
-            queueMs: msFromTicks(completions.scheduled[i] - arrival),
-            ttftMs: msFromTicks(first - arrival),
-            tpotMs: msFromTicks(last - first) / (output - 1),
-            e2eMs: msFromTicks(last - arrival),
-            preemptions: entry.preemptions,
-          },
-          index,
-        );
+        const finished = {
+          ...{ request: entry.request, preemptions: entry.preemptions },
+          queueMs: msFromTicks(scheduled[i] - arrivals[i]),
+          ttftMs: msFromTicks(first - arrivals[i]),
+          tpotMs: msFromTicks(lastTokens[i] - first) / (outputs[i] - 1),
+          e2eMs: msFromTicks(lastTokens[i] - arrivals[i]),
+        };
+        this.#observer.onFinished(finished, index);
       }
-      emit(id, output, true);
+      emit(ids[i], outputs[i], true);
     }
     // A first token whose request has gone on to the other engine appears in no other list.
     for (let i = 0; i < firstTokens.count; i++) emit(firstTokens.ids[i], 1, false);

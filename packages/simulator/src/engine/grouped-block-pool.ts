@@ -92,23 +92,23 @@ export class GroupedBlockPool extends BlockPool {
     super(table, blocks, blockTokens, false, 0);
     this.groups = groups;
     const local = [...groups.keys()].filter((group) => !isFullAttention(groups[group]));
-    const same = (a: number, b: number) => JSON.stringify(groups[a]) === JSON.stringify(groups[b]);
+    const kinds = groups.map((group) => JSON.stringify(group));
     const spans: number[][] = [];
     for (const group of local) {
       const last = spans.at(-1);
-      if (last !== undefined && same(last[0], group)) last.push(group);
+      if (last !== undefined && kinds[last[0]] === kinds[group]) last.push(group);
       else spans.push([group]);
     }
     this.spans = spans;
     this.spanOf = groups.map((_, group) => spans.findIndex((span) => span.includes(group)));
     const hasFull = groups.some(isFullAttention);
-    this.layers = [...new Map(groups.map((group) => [JSON.stringify(group), group])).values()]
-      .sort((a, b) => Number(isFullAttention(b)) - Number(isFullAttention(a)))
-      .map((attention) => ({
-        attention,
-        groups: [...groups.keys()].filter((at) => JSON.stringify(groups[at]) === JSON.stringify(attention)),
-        drafts: isFullAttention(attention) || !hasFull,
-      }));
+    this.layers = [...new Set(kinds)]
+      .map((kind) => {
+        const attention = groups[kinds.indexOf(kind)];
+        const alike = [...groups.keys()].filter((at) => kinds[at] === kind);
+        return { attention, groups: alike, drafts: isFullAttention(attention) || !hasFull };
+      })
+      .sort((a, b) => Number(isFullAttention(b.attention)) - Number(isFullAttention(a.attention)));
     this.mostBlocks = groups.map(({ window, chunk }) => {
       if (window !== undefined) return this.blocksFor(window - 1 + tokensUnderWay) + 1;
       return chunk === undefined ? Number.POSITIVE_INFINITY : this.blocksFor(chunk + tokensUnderWay);

@@ -89,14 +89,12 @@ export class Dispatcher {
     const { run, view, seconds, standard } = this;
     const { admit } = run.functions;
     if (admit !== undefined) {
-      try {
-        const answer: unknown = admit(request, view, seconds);
-        if (typeof answer === 'boolean') return answer;
+      const call = () => admit(request, view, seconds);
+      const asked = run.ask('admit', 'true, false or a probability', call, (answer) => {
         if (typeof answer === 'number' && answer >= 0 && answer <= 1) return this.random() < answer;
-        run.unexpected('admit', 'true, false or a probability', answer);
-      } catch (error) {
-        run.thrown('admit', error);
-      }
+        return typeof answer === 'boolean' ? answer : undefined;
+      });
+      if (asked !== undefined) return asked;
     }
     return standard.admit === undefined || standard.admit(request, view, seconds) === true;
   }
@@ -106,14 +104,9 @@ export class Dispatcher {
     const { run, view, seconds } = this;
     const { disaggregate } = run.functions;
     if (disaggregate === undefined) return true;
-    try {
-      const answer: unknown = disaggregate(request, view, seconds);
-      if (typeof answer === 'boolean') return answer;
-      run.unexpected('disaggregate', 'true or false', answer);
-    } catch (error) {
-      run.thrown('disaggregate', error);
-    }
-    return true;
+    const take = (answer: unknown) => (typeof answer === 'boolean' ? answer : undefined);
+    const call = () => disaggregate(request, view, seconds);
+    return run.ask('disaggregate', 'true or false', call, take) ?? true;
   }
 
   /** The replica for a request, among the candidates. There is at least one. */

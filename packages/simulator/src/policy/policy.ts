@@ -103,32 +103,49 @@ export class PolicyRun {
   /** The order that the policy gives to a queue: that of arrival where it answers what is none. */
   ordered(order: NonNullable<PolicyFunctions['order']>, queue: readonly RequestView[], now: number) {
     const left = new Set<unknown>(queue);
-    try {
-      const answer: unknown = order(queue.slice(), now);
-      const isOrder = Array.isArray(answer) && answer.length === queue.length;
-      if (isOrder && answer.every((each) => left.delete(each))) return answer as RequestView[];
-      this.unexpected('order', `the ${queue.length} requests of the queue, each once`, answer);
-    } catch (error) {
-      this.thrown('order', error);
-    }
-    return queue.toSorted((a, b) => a.arrival - b.arrival);
+    const expected = `the ${queue.length} requests of the queue, each once`;
+    const ordered = this.ask(
+      'order',
+      expected,
+      () => order(queue.slice(), now),
+      (answer) => {
+        const isOrder = Array.isArray(answer) && answer.length === queue.length;
+        return isOrder && answer.every((each) => left.delete(each)) ? (answer as RequestView[]) : undefined;
+      },
+    );
+    return ordered ?? queue.toSorted((a, b) => a.arrival - b.arrival);
   }
 
   /** The settings that an autoscaler asks for; none where it answers none. */
   scaled(metrics: unknown, fleet: ScaledFleet, now: number): Readonly<Record<string, number>> {
-    try {
-      const answer: unknown = this.functions.scale?.(metrics as never, fleet, now) ?? {};
+    const scale = () => this.functions.scale?.(metrics as never, fleet, now) ?? {};
+    const settings = this.ask('scale', 'numbers of replicas', scale, (answer) => {
       const named = typeof answer === 'number' ? [answer] : answer;
       const isList = Array.isArray(named) && named.length >= 1 && named.length <= KINDS.length;
       const asked = isList ? Object.fromEntries(named.map((each, kind) => [KINDS[kind], each])) : named;
-      const values = Object.values(asked as object);
-      if (typeof asked === 'object' && !Array.isArray(asked) && values.every((each) => Number.isFinite(each)))
-        return asked as Record<string, number>;
-      this.unexpected('scale', 'numbers of replicas', answer);
+      const isRecord = typeof asked === 'object' && !Array.isArray(asked);
+      const isUsable = isRecord && Object.values(asked as object).every((each) => Number.isFinite(each));
+      return isUsable ? (asked as Record<string, number>) : undefined;
+    });
+    return settings ?? {};
+  }
+
+  /** What `take` makes of the answer of a function; `undefined`, and a fault, where that is nothing. */
+  ask<Answer>(
+    name: PolicyFunctionName,
+    expected: string,
+    call: () => unknown,
+    take: (answer: unknown) => Answer | undefined,
+  ): Answer | undefined {
+    try {
+      const answer = call();
+      const taken = take(answer);
+      if (taken === undefined) this.unexpected(name, expected, answer);
+      return taken;
     } catch (error) {
-      this.thrown('scale', error);
+      this.thrown(name, error);
+      return undefined;
     }
-    return {};
   }
 
   /** Counts an answer that is not what was expected. */

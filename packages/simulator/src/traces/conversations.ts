@@ -160,7 +160,7 @@ export function ragPulseTrace({ requests, partLengths }: RagPulseFiles, source: 
     }
   }
   const builder = new TraceBuilder(source, { prefixBlockTokens: RAG_BLOCK_TOKENS, sort: true });
-  const paths = new PartPaths(lengths);
+  const blocksOf = partBlocks(lengths);
   const rows = jsonLines(requests, source)
     .map(({ entry, line }) => ({
       entry,
@@ -174,7 +174,7 @@ export function ragPulseTrace({ requests, partLengths }: RagPulseFiles, source: 
     const output = builder.length(line, 'output_length', entry.output_length);
     const previous = sessions.get(entry.session_id);
     const request = builder.add(line, { dayMs: 0, ms: 1000 * s }, input, output, {
-      hashIds: paths.blocks(partsOf(entry, source, line), input),
+      hashIds: blocksOf(partsOf(entry, source, line), input),
       ...(previous !== undefined && {
         follows: { previous: previous.request, thinkMs: 1000 * (s - previous.s) },
       }),
@@ -194,35 +194,31 @@ function partsOf(entry: Entry, source: string, line: number): number[] {
   });
 }
 
-/** Numbers the blocks of prompts that are made of parts: equal numbers for blocks behind which all parts are equal. */
-class PartPaths {
-  readonly #lengths: ReadonlyMap<number, number>;
-  readonly #root: PartPath = { firstId: 0, next: new Map() };
-  #ids = 0;
-
-  constructor(lengths: ReadonlyMap<number, number>) {
-    this.#lengths = lengths;
-  }
-
-  /** The whole blocks of a prompt, as far as its parts reach. */
-  blocks(parts: readonly number[], inputTokens: number): number[] {
+/**
+ * Numbers the blocks of prompts that are made of parts, as far as these reach: equal numbers for blocks behind which all parts
+ * are equal.
+ */
+function partBlocks(lengths: ReadonlyMap<number, number>) {
+  const root: PartPath = { firstId: 0, next: new Map() };
+  let known = 0;
+  return (parts: readonly number[], inputTokens: number): number[] => {
     const ids: number[] = [];
-    let path = this.#root;
+    let path = root;
     let end = 0;
     for (const part of parts) {
-      end = Math.min(inputTokens, end + (this.#lengths.get(part) ?? inputTokens));
+      end = Math.min(inputTokens, end + (lengths.get(part) ?? inputTokens));
       const blocks = Math.floor(end / RAG_BLOCK_TOKENS) - ids.length;
       let next = path.next.get(part);
       if (next === undefined) {
-        next = { firstId: this.#ids, next: new Map() };
+        next = { firstId: known, next: new Map() };
         path.next.set(part, next);
-        this.#ids += Math.ceil((this.#lengths.get(part) ?? MAX_REQUEST_TOKENS) / RAG_BLOCK_TOKENS) + 1;
+        known += Math.ceil((lengths.get(part) ?? MAX_REQUEST_TOKENS) / RAG_BLOCK_TOKENS) + 1;
       }
       for (let block = 0; block < blocks; block += 1) ids.push(next.firstId + block);
       path = next;
     }
     return ids;
-  }
+  };
 }
 
 /** The parts from a prompt's start to one of them. */

@@ -12,13 +12,21 @@ export interface ReadTrace {
 /** Tokens that one of Mooncake's `hash_ids` stands for. */
 const MOONCAKE_BLOCK_TOKENS = 512;
 
+/** What is read, and how. */
+interface ReadFile {
+  /** What sort of file it is, for people: `CSV`, `JSON lines`, `Parquet`. */
+  readonly kind: string;
+  readonly source: string;
+  /** Where the names are; `null` where there are no lines. */
+  readonly line: number | null;
+  readonly options: TraceOptions;
+}
+
 /** Reads requests from rows of named columns, whatever kind of file they come from. */
 export class RequestReader {
   readonly columns: TraceColumns;
   readonly #names: readonly string[];
-  readonly #source: string;
-  readonly #options: TraceOptions;
-  readonly #kind: string;
+  readonly #about: ReadFile;
   readonly #builder: TraceBuilder;
   readonly #skipsUnanswered: boolean;
   readonly #form: ReturnType<typeof formOf>;
@@ -29,24 +37,11 @@ export class RequestReader {
   /** Last request of each conversation, and its arrival without the time that answers take. */
   readonly #turns = new Map<unknown, { readonly previous: number; readonly at: Timestamp }>();
 
-  /**
-   * @param kind What sort of file it is, for people: `CSV`, `JSON lines`, `Parquet`.
-   * @param line Where the names are; `null` where there are no lines.
-   * @throws {SimulatorError} when the columns cannot be found.
-   */
-  constructor(
-    names: readonly string[],
-    {
-      kind,
-      source,
-      line,
-      options,
-    }: { kind: string; source: string; line: number | null; options: TraceOptions },
-  ) {
+  /** @throws {SimulatorError} when the columns cannot be found. */
+  constructor(names: readonly string[], about: ReadFile) {
+    const { source, line, options } = about;
     this.#names = names.map((name) => name.trim());
-    this.#source = source;
-    this.#options = options;
-    this.#kind = kind;
+    this.#about = about;
     this.columns = findColumns(this.#names, options.map, source, line);
     this.#form = formOf(this.#names);
     this.#builder = new TraceBuilder(source, {
@@ -86,7 +81,7 @@ export class RequestReader {
     const thinkMs = numberIn(delay);
     if (thinkMs === null || thinkMs < 0) {
       const expected = 'delay to be a number of ms from 0';
-      throw traceError('TRACE_TIMESTAMP', this.#source, line, expected, quoteField(delay));
+      throw traceError('TRACE_TIMESTAMP', this.#about.source, line, expected, quoteField(delay));
     }
     const at = { ...previous.at, ms: previous.at.ms + thinkMs };
     const follows = { previous: previous.previous, thinkMs };
@@ -94,15 +89,11 @@ export class RequestReader {
   }
 
   #add(line: number, at: Timestamp, input: unknown, output: unknown, content?: RequestContent): number {
-    const { columns } = this;
-    const builder = this.#builder;
-    return builder.add(
-      line,
-      at,
-      builder.length(line, this.#names[columns.input], input),
-      builder.length(line, this.#names[columns.output], output),
-      content,
-    );
+    const lengths = [
+      this.#builder.length(line, this.#names[this.columns.input], input),
+      this.#builder.length(line, this.#names[this.columns.output], output),
+    ] as const;
+    return this.#builder.add(line, at, ...lengths, content);
   }
 
   /** @throws {SimulatorError} `TRACE_NO_REQUESTS` when there are none. */
@@ -112,7 +103,7 @@ export class RequestReader {
     return {
       trace: built.trace,
       reading: {
-        format: this.#form === undefined ? this.#kind : `${this.#kind}, ${this.#form.title}`,
+        format: [this.#about.kind, this.#form?.title].filter(Boolean).join(', '),
         columns: {
           arrival: this.#names[columns.arrival],
           input: this.#names[columns.input],
@@ -131,7 +122,7 @@ export class RequestReader {
   #arrival(field: unknown, line: number): Timestamp {
     const number = numberIn(field);
     if (number !== null) {
-      this.#unit ??= this.#options.timeUnit ?? this.#guessUnit(number);
+      this.#unit ??= this.#about.options.timeUnit ?? this.#guessUnit(number);
       if (this.#unit !== 'date') return { dayMs: 0, ms: number * MS_PER_UNIT[this.#unit] };
     } else {
       const timestamp = dateIn(field);
@@ -139,15 +130,9 @@ export class RequestReader {
         this.#unit ??= 'date';
         this.#zoned ??= timestamp.isZoned;
         if (this.#zoned !== timestamp.isZoned) {
-          throw traceError(
-            'TRACE_TIME_ZONES',
-            this.#source,
-            line,
-            this.#zoned
-              ? 'a time with its zone, as those above have'
-              : 'a time without a zone, as those above',
-            quoteField(field),
-          );
+          const zone = this.#zoned ? 'with its zone, as those above have' : 'without a zone, as those above';
+          const expected = `a time ${zone}`;
+          throw traceError('TRACE_TIME_ZONES', this.#about.source, line, expected, quoteField(field));
         }
         if (this.#unit === 'date') return timestamp;
       }
@@ -157,7 +142,7 @@ export class RequestReader {
       this.#unit === undefined
         ? `${name} to be a number or a time such as 2023-11-16 18:15:46.6805900`
         : `${name} to be ${this.#unit === 'date' ? 'a date and time' : 'a number'}, as those above`;
-    throw traceError('TRACE_TIMESTAMP', this.#source, line, expected, quoteField(field));
+    throw traceError('TRACE_TIMESTAMP', this.#about.source, line, expected, quoteField(field));
   }
 
   /** Times since 1970 tell their unit by their size. */
@@ -168,7 +153,7 @@ export class RequestReader {
     if (first >= 1e14) return 'us';
     if (first >= 1e11) return 'ms';
     if (first >= 1e9 || named === 's') return 's';
-    return this.#kind === JSON_LINES ? 'ms' : 's';
+    return this.#about.kind === JSON_LINES ? 'ms' : 's';
   }
 }
 

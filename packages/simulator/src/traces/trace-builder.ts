@@ -3,7 +3,7 @@ import { enlarged } from '../engine/slot-buffer.ts';
 import { quoteField, traceError } from '../simulator-error.ts';
 import { pickRequests } from './operations.ts';
 import type { Timestamp } from './request-reader.ts';
-import type { Trace } from './trace.ts';
+import type { Trace, TraceOptions } from './trace.ts';
 
 const WHOLE_NUMBER = /^[+-]?\d+(\.0*)?$/;
 const FIRST_CAPACITY = 1024;
@@ -35,12 +35,16 @@ export interface RequestContent {
   readonly follows?: FollowUp;
 }
 
+interface BuilderOptions extends Pick<TraceOptions, 'onRequests'> {
+  readonly prefixBlockTokens: number;
+  /** Whether requests that are not in order are put in order, instead of refused. */
+  readonly sort: boolean;
+}
+
 /** Collects the requests of one file, in order, and refuses what cannot be a request. */
 export class TraceBuilder {
   readonly #source: string;
-  readonly #prefixBlockTokens: number;
-  readonly #sort: boolean;
-  readonly #onRequests: ((requests: Trace) => void) | undefined;
+  readonly #options: BuilderOptions;
   #arrivalMs = new Float64Array(FIRST_CAPACITY);
   #inputTokens = new Int32Array(FIRST_CAPACITY);
   #outputTokens = new Int32Array(FIRST_CAPACITY);
@@ -64,23 +68,9 @@ export class TraceBuilder {
   #namesAnswers = false;
   readonly #followUps = new Map<number, FollowUp>();
 
-  /** `sort` puts requests in order that are not, instead of refusing them; `onRequests` is that of `TraceOptions`. */
-  constructor(
-    source: string,
-    {
-      prefixBlockTokens,
-      sort,
-      onRequests,
-    }: {
-      readonly prefixBlockTokens: number;
-      readonly sort: boolean;
-      readonly onRequests?: (requests: Trace) => void;
-    },
-  ) {
+  constructor(source: string, options: BuilderOptions) {
     this.#source = source;
-    this.#prefixBlockTokens = prefixBlockTokens;
-    this.#sort = sort;
-    this.#onRequests = sort ? undefined : onRequests;
+    this.#options = options;
   }
 
   /** Answers the number of the request, in the order in which they are added. */
@@ -102,7 +92,8 @@ export class TraceBuilder {
       throw traceError('TRACE_TOO_LARGE', this.#source, line, `at most ${MOST_REQUESTS} requests`, 'more');
     }
     if (follows === undefined) this.#checkOrder(line, ms);
-    if (this.#count === PIECE && this.#onRequests !== undefined) this.#handOver(this.#onRequests);
+    const { sort, onRequests } = this.#options;
+    if (this.#count === PIECE && onRequests !== undefined && !sort) this.#handOver(onRequests);
     if (this.#count === this.#arrivalMs.length) this.#grow();
     this.#arrivalMs[this.#count] = ms;
     this.#inputTokens[this.#count] = inputTokens;
@@ -144,16 +135,10 @@ export class TraceBuilder {
   #checkOrder(line: number, ms: number): void {
     if (ms < this.#previousMs) {
       this.#outOfOrder += 1;
-      if (!this.#sort) {
-        throw traceError(
-          'TRACE_TIME_BACKWARDS',
-          this.#source,
-          line,
-          'an arrival at or after the one before it',
-          `one ${round(this.#previousMs - ms)} ms earlier`,
-          'sort',
-        );
-      }
+      const expected = 'an arrival at or after the one before it';
+      const got = `one ${round(this.#previousMs - ms)} ms earlier`;
+      if (!this.#options.sort)
+        throw traceError('TRACE_TIME_BACKWARDS', this.#source, line, expected, got, 'sort');
     }
     this.#previousMs = ms;
   }
@@ -197,7 +182,7 @@ export class TraceBuilder {
     const offsets = new Int32Array(this.#count + 1);
     offsets.set(this.#prefixEnds.subarray(0, this.#count), 1);
     return {
-      blockTokens: this.#prefixBlockTokens,
+      blockTokens: this.#options.prefixBlockTokens,
       ...(this.#namesAnswers && { namesAnswers: true }),
       ids: this.#prefixIds.slice(0, this.#prefixCount),
       offsets,
@@ -205,28 +190,19 @@ export class TraceBuilder {
   }
 
   #addPrefix(line: number, inputTokens: number, hashIds: unknown): void {
-    const most = Math.ceil(inputTokens / this.#prefixBlockTokens);
+    const { prefixBlockTokens: size } = this.#options;
+    const most = Math.ceil(inputTokens / size);
     if (!Array.isArray(hashIds) || hashIds.length > most) {
-      throw traceError(
-        'TRACE_HASH_IDS',
-        this.#source,
-        line,
-        `a list of at most ${most} block hashes (a prompt of ${inputTokens} tokens in blocks of ${this.#prefixBlockTokens})`,
-        Array.isArray(hashIds) ? `${hashIds.length}` : quoteField(hashIds),
-        'prefixBlockTokens',
-      );
+      const prompt = `a prompt of ${inputTokens} tokens in blocks of ${size}`;
+      const got = Array.isArray(hashIds) ? `${hashIds.length}` : quoteField(hashIds);
+      const expected = `a list of at most ${most} block hashes (${prompt})`;
+      throw traceError('TRACE_HASH_IDS', this.#source, line, expected, got, 'prefixBlockTokens');
     }
     for (const given of hashIds) {
       const id = typeof given === 'bigint' ? Number(given) : given;
-      if (!Number.isSafeInteger(id)) {
-        throw traceError(
-          'TRACE_HASH_IDS',
-          this.#source,
-          line,
-          'whole numbers as block hashes',
-          quoteField(given),
-        );
-      }
+      const expected = 'whole numbers as block hashes';
+      if (!Number.isSafeInteger(id))
+        throw traceError('TRACE_HASH_IDS', this.#source, line, expected, quoteField(given));
       this.#addHash(id);
     }
   }
