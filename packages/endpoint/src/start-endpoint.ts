@@ -105,11 +105,8 @@ export async function startEndpoint(options: EndpointOptions) {
   app.use(async (context, next) => {
     const [scheme, key = ''] = (context.req.header('authorization') ?? '').split(' ');
     if (keys.size > 0 && (scheme?.toLowerCase() !== 'bearer' || !keys.has(digest(key)))) {
-      throw new ApiError(
-        401,
-        'invalid_api_key',
-        'Expected `authorization: Bearer` with a key of this endpoint.',
-      );
+      const expected = 'Expected `authorization: Bearer` with a key of this endpoint.';
+      throw new ApiError(401, 'invalid_api_key', expected);
     }
     if (isDraining) throw new ApiError(503, 'draining', 'The endpoint is being stopped.');
     await next();

@@ -81,15 +81,9 @@ interface Entry {
   round: number;
 }
 
-interface Emission {
-  readonly entry: Entry;
-  readonly emitted: number;
-  readonly isLast: boolean;
-}
-
 interface Batch {
   due: number;
-  readonly emissions: Emission[];
+  readonly emissions: { readonly entry: Entry; readonly emitted: number; readonly isLast: boolean }[];
 }
 
 /**

@@ -144,10 +144,6 @@ export async function readBody<Schema extends z.ZodType>(
   if (read.success) return read.data;
   const issue = read.error.issues[0];
   const field = issue.path.join('.');
-  throw new ApiError(
-    400,
-    'invalid_value',
-    `${field === '' ? 'The body' : `\`${field}\``}: ${issue.message}`,
-    field === '' ? null : field,
-  );
+  const what = field === '' ? 'The body' : `\`${field}\``;
+  throw new ApiError(400, 'invalid_value', `${what}: ${issue.message}`, field === '' ? null : field);
 }

@@ -59,12 +59,9 @@ function textOf(content: Message['content'], index: number): string {
   return content
     .map(({ type, text }) => {
       if (text !== undefined) return text;
-      throw new ApiError(
-        400,
-        'unsupported_content',
-        `Expected the parts of \`messages[${index}].content\` to be text, got \`${type}\`. The simulated model reads nothing else.`,
-        'messages',
-      );
+      const expected = `Expected the parts of \`messages[${index}].content\` to be text, got \`${type}\`.`;
+      const message = `${expected} The simulated model reads nothing else.`;
+      throw new ApiError(400, 'unsupported_content', message, 'messages');
     })
     .join('');
 }
@@ -126,11 +123,7 @@ export function planReply(seed: number, limits: ReplyLimits): ReplyPlan {
 }
 
 /** Begin and end of the stop text that is complete first, not before `minTokens` tokens. */
-function firstStop(
-  text: string,
-  stop: readonly string[],
-  minTokens: number,
-): { before: number; after: number } | undefined {
+function firstStop(text: string, stop: readonly string[], minTokens: number) {
   let first: { before: number; after: number } | undefined;
   for (const wanted of stop) {
     const from = Math.max(0, minTokens * CHARACTERS_PER_TOKEN - wanted.length);

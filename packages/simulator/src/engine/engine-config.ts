@@ -205,13 +205,7 @@ export interface EngineConfig {
   readonly survival: readonly number[];
 }
 
-export function expectNumber(
-  code: SimulatorErrorCode,
-  field: string,
-  value: number,
-  low: number,
-  high: number,
-): void {
+export function expectNumber(code: SimulatorErrorCode, ...[field, value, low, high]: Range): void {
   if (typeof value !== 'number' || !(value >= low && value <= high)) {
     throw wrongSetting(code, field, `a number from ${low} to ${high}`, value);
   }
@@ -303,16 +297,11 @@ export function checkEngineConfig(config: EngineConfig, defaultBudget: number): 
   expectInteger('ENGINE_CONFIG', 'kvBlocks', config.kvBlocks, 1, 2 ** 30);
   expectInteger('ENGINE_CONFIG', 'speculationDepth', config.speculationDepth, 0, MAX_SPECULATION_DEPTH);
   if (config.speculationDepth === 0) return;
-  if (config.speculation === null) {
-    throw wrongSetting(
-      'ENGINE_CONFIG',
-      'speculationDepth',
-      '0 without a speculation profile',
-      config.speculationDepth,
-    );
-  }
-  if (config.survival.length < config.speculationDepth) {
-    const expected = `at least ${config.speculationDepth} probabilities, one for each position`;
+  const { speculationDepth: depth } = config;
+  if (config.speculation === null)
+    throw wrongSetting('ENGINE_CONFIG', 'speculationDepth', '0 without a speculation profile', depth);
+  if (config.survival.length < depth) {
+    const expected = `at least ${depth} probabilities, one for each position`;
     throw wrongSetting('ENGINE_CONFIG', 'survival', expected, config.survival.length);
   }
 }

@@ -48,6 +48,11 @@ const NO_FLOATS = new Float64Array(0);
 const NO_INTS = new Int32Array(0);
 const NO_BYTES = new Uint8Array(0);
 
+interface ColumnKind<Column> {
+  new (memory: ArrayBuffer, offset: number, length: number): Column;
+  readonly BYTES_PER_ELEMENT: number;
+}
+
 /** Bytes of one slot over all fields. */
 const SLOT_BYTES = LASTING_BYTES + PASSING_FIELDS.length * 4;
 
@@ -169,22 +174,15 @@ export class RequestTable {
 
   private layOut(memory: ArrayBuffer, capacity: number): void {
     let offset = 0;
-    for (const field of FLOAT_FIELDS) {
-      this[field] = new Float64Array(memory, offset, capacity);
-      offset += capacity * 8;
-    }
-    for (const field of INT_FIELDS) {
-      this[field] = new Int32Array(memory, offset, capacity);
-      offset += capacity * 4;
-    }
-    for (const field of BYTE_FIELDS) {
-      this[field] = new Uint8Array(memory, offset, capacity);
-      offset += capacity;
-    }
-    for (const field of PASSING_FIELDS) {
-      this[field] = new Int32Array(memory, offset, capacity);
-      offset += capacity * 4;
-    }
+    const next = <Column>(Kind: ColumnKind<Column>): Column => {
+      const column = new Kind(memory, offset, capacity);
+      offset += capacity * Kind.BYTES_PER_ELEMENT;
+      return column;
+    };
+    for (const field of FLOAT_FIELDS) this[field] = next(Float64Array);
+    for (const field of INT_FIELDS) this[field] = next(Int32Array);
+    for (const field of BYTE_FIELDS) this[field] = next(Uint8Array);
+    for (const field of PASSING_FIELDS) this[field] = next(Int32Array);
     this.memory = memory;
     this.capacity = capacity;
   }

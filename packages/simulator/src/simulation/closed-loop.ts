@@ -36,9 +36,10 @@ export class ClosedLoop {
   /** @param concurrency Conversations in flight, instead of the trace's arrivals. @throws SimulatorError */
   constructor({ arrivalMs, followUps, source }: Trace, concurrency: number | undefined) {
     if (concurrency !== undefined && !(Number.isSafeInteger(concurrency) && concurrency >= 1)) {
+      const got = `got \`${concurrency}\``;
       throw new SimulatorError(
         'SIMULATION_OPTION',
-        `Expected \`concurrency\` to be a whole number from 1, got \`${concurrency}\``,
+        `Expected \`concurrency\` to be a whole number from 1, ${got}`,
       );
     }
     const count = arrivalMs.length;
@@ -51,20 +52,19 @@ export class ClosedLoop {
     this.unanswered = new Int32Array(count);
     this.dueTick = new Float64Array(count);
     const starts: number[] = [];
+    const previousOf = (i: number) => followUps?.previous[i] ?? NONE;
     for (let i = 0; i < count; i++) {
-      const previous = followUps === undefined ? NONE : followUps.previous[i];
+      const previous = previousOf(i);
       if (previous >= i) {
-        throw new SimulatorError(
-          'SIMULATION_OPTION',
-          `${source}: expected a follow-up to stand behind what it follows, got request ${i} after ${previous}`,
-        );
+        const expected = `${source}: expected a follow-up to stand behind what it follows`;
+        throw new SimulatorError('SIMULATION_OPTION', `${expected}, got request ${i} after ${previous}`);
       }
       this.root[i] = previous === NONE ? i : this.root[previous];
       this.unanswered[this.root[i]]++;
       if (previous === NONE) starts.push(i);
     }
     for (let i = count - 1; i >= 0; i--) {
-      const previous = followUps === undefined ? NONE : followUps.previous[i];
+      const previous = previousOf(i);
       if (previous === NONE) continue;
       this.nextFollowUp[i] = this.firstFollowUp[previous];
       this.firstFollowUp[previous] = i;

@@ -59,6 +59,9 @@ function delimiterOf(text: string): string {
   return [',', ';', '\t', '|'].reduce((best, other) => (count(other) > count(best) ? other : best));
 }
 
+type Malformed = (line: number, got: string) => Error;
+type Visit = (fields: readonly string[], line: number) => void;
+
 /**
  * Calls `visit` with the fields of every record that is not empty and the line it ends on. Follows RFC 4180, with
  * either line ending. The array is reused between calls. `firstLine` is the place of the text in its file;
@@ -67,8 +70,8 @@ function delimiterOf(text: string): string {
 export function forEachCsvRecord(
   text: string,
   firstLine: number,
-  malformed: (line: number, got: string) => Error,
-  visit: (fields: readonly string[], line: number) => void,
+  malformed: Malformed,
+  visit: Visit,
   delimiter = ',',
 ): void {
   // Without quotes a record is a line, which a plain scan reads ten times faster than a general parser.
@@ -76,12 +79,7 @@ export function forEachCsvRecord(
   else visitPlain(text, firstLine, visit, delimiter);
 }
 
-function visitPlain(
-  text: string,
-  firstLine: number,
-  visit: (fields: readonly string[], line: number) => void,
-  delimiter: string,
-): void {
+function visitPlain(text: string, firstLine: number, visit: Visit, delimiter: string): void {
   const fields: string[] = [];
   let start = 0;
   for (let line = firstLine; start < text.length; line += 1) {
@@ -90,13 +88,9 @@ function visitPlain(
     const end = text.charCodeAt(next - 1) === 13 && next > start ? next - 1 : next;
     if (end > start) {
       let field = 0;
-      for (
-        let at = text.indexOf(delimiter, start);
-        at !== -1 && at < end;
-        at = text.indexOf(delimiter, start)
-      ) {
-        fields[field] = text.slice(start, at);
-        field += 1;
+      let at = text.indexOf(delimiter, start);
+      for (; at !== -1 && at < end; at = text.indexOf(delimiter, start)) {
+        fields[field++] = text.slice(start, at);
         start = at + 1;
       }
       fields[field] = text.slice(start, end);
@@ -110,8 +104,8 @@ function visitPlain(
 function visitQuoted(
   text: string,
   firstLine: number,
-  malformed: (line: number, got: string) => Error,
-  visit: (fields: readonly string[], line: number) => void,
+  malformed: Malformed,
+  visit: Visit,
   delimiter: string,
 ): void {
   let next = firstLine;
