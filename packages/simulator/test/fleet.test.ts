@@ -351,7 +351,7 @@ test('with a weight of the cache a request goes where KV blocks are free', () =>
 
 test('a scale-down takes what starts, then the least busy', () => {
   const { fleet } = observed({ ...calm, replicas: [3], routing: { queue: 0, cache: 0, prefix: 0 } });
-  for (const output of [3000, 500, 3000]) fleet.submit(request(fleet.futureCount, 0, { output }));
+  for (const [id, output] of [3000, 500, 3000].entries()) fleet.submit(request(id, 0, { output }));
   fleet.runUntil(s(1));
   fleet.configure({ ...fleet.settings, replicas: [4] });
   fleet.runUntil(s(2));

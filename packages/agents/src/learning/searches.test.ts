@@ -202,6 +202,19 @@ describe('the policy that is learned on fleet', () => {
     assert.deepEqual(replicas([share(0.5, { batch })], { ...asked, mostCorrection: 0.01 }), [4]);
   });
 
+  test('forgets a burst of misses in the time in which it may miss six times as many', () => {
+    const share = (slo_attainment: number) => ({
+      ...window(10),
+      interactive: { ...window(10).interactive!, slo_attainment },
+    });
+    const asked = { correction: 1, sloAttainment: 0.95 };
+    // Nothing in time: 6 x 5 % more, and 5 % less in each of the windows without a miss.
+    const burst = [share(0), ...Array.from({ length: 7 }, () => share(1))];
+    assert.deepEqual(replicas(burst, asked), [6, 5, 5, 5, 5, 5, 4, 4]);
+    // All in time is asked for: more is provided, and nothing is taken back.
+    assert.deepEqual(replicas([share(0), share(1)], { correction: 10, sloAttainment: 1 }), [6, 6]);
+  });
+
   test('keeps replicas that it would soon start again', () => {
     assert.deepEqual(replicas([window(12.5), window(10)], { hold: 0.5 }), [5, 5]);
     assert.deepEqual(replicas([window(12.5), window(8)], { hold: 0.5 }), [5, 4]);

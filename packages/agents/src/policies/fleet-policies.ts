@@ -386,6 +386,13 @@ const GROWTH_WEIGHT = 0.2;
 const SUDDEN = 1.25;
 /** Time over which waiting work is divided, s. */
 const WINDOW_SECONDS = 30;
+/**
+ * Most misses beyond the allowed ones that a window counts, over those, where a share is required: what comes late while replicas
+ * start says little of the next hour, and a window without a miss takes back only what is allowed. A choice.
+ */
+const MOST_BEYOND = 6;
+/** Least share of misses that this goes by, so that all can be required. A choice. */
+const LEAST_ALLOWED = 0.005;
 /** Least correction of the demand, as a share. A choice. */
 const LEAST_CORRECTION = -0.3;
 /** TPOT objective over an empty iteration where a task has none. A choice. */
@@ -435,6 +442,7 @@ export function demandPolicy(parameters: DemandParameters, name = 'cem'): FleetC
     parameters;
   const { correction, mostCorrection, allowedMisses, usualWindows } = parameters;
   const { sessionRoom, sessionTrend, sessionDecay, hold, sloAttainment: required } = parameters;
+  const mostBeyond = MOST_BEYOND * Math.max(LEAST_ALLOWED, 1 - (required ?? 1));
   const within = ({ minValue, maxValue }: z.ZodNumber, value: number) =>
     Math.min(maxValue!, Math.max(minValue!, value));
   return scalingController(name, () => {
@@ -497,14 +505,15 @@ export function demandPolicy(parameters: DemandParameters, name = 'cem'): FleetC
         demands.mean += newest * off;
         demands.variance += newest * ((1 - newest) * off * off - demands.variance);
         kept = Math.max(demand + surge * sudden, decay * kept);
-        // Misses while replicas are too few say nothing of what one of them can do; a required share counts them.
-        const short = required === undefined && demand * (1 + corrected) > metrics.replicas_ready;
+        // Misses while replicas are too few say nothing of what one of them can do; a required share counts some of them.
+        const short = demand * (1 + corrected) > metrics.replicas_ready;
+        const misses = 1 - metrics.interactive.slo_attainment - allowedMisses * cost;
         const beyond =
           required === undefined
-            ? 1 - metrics.interactive.slo_attainment - allowedMisses * cost
-            : ((required - attainmentOf(metrics)) * demand) / Math.max(demands.mean, Number.MIN_VALUE);
-        const missed = short ? Math.min(0, beyond) : beyond;
-        corrected = Math.min(mostCorrection, Math.max(LEAST_CORRECTION, corrected + correction * missed));
+            ? Math.min(short ? 0 : 1, misses)
+            : (Math.min(mostBeyond, required - attainmentOf(metrics)) * demand) /
+              Math.max(demands.mean, Number.MIN_VALUE);
+        corrected = Math.min(mostCorrection, Math.max(LEAST_CORRECTION, corrected + correction * beyond));
         const ttftSeconds = server.ttft_objective_ms / 1000;
         const room = 1 + corrected + (ttftSeconds > 0 ? (prefillRoom * prefillSeconds) / ttftSeconds : 0);
         const waits = metrics.num_requests_waiting / WINDOW_SECONDS / perSecond;

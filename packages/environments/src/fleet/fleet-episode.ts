@@ -69,8 +69,11 @@ export class FleetEpisode {
   action: FleetAction;
   /** Bill of the last window, USD. */
   billUsd = 0;
-  /** Written when a request is submitted, before anything reads it: no part of a snapshot. */
-  readonly #arrivalTicks: Float64Array;
+  /**
+   * Tick at which each request arrived at the gateway. Written when it is submitted, before anything reads it: no part of a
+   * snapshot.
+   */
+  readonly arrivalTicks: Float64Array;
   readonly #startHour: number;
   readonly #server: FleetServer;
   #inFlight = [0, 0, 0];
@@ -96,11 +99,11 @@ export class FleetEpisode {
     const pools = fleetPools(task);
     this.profiles = pools.map(({ profile }) => profile);
     this.action = task.defaultAction;
-    this.#arrivalTicks = new Float64Array(requests.inputTokens.length);
+    this.arrivalTicks = new Float64Array(requests.inputTokens.length);
     this.#startHour = startHour(task, seed);
     this.#billedSeconds = pools.map(() => 0);
     this.#server = describeServer(task, this.profiles);
-    this.ledger = new WindowLedger(task, requests, this.#arrivalTicks);
+    this.ledger = new WindowLedger(task, requests, this.arrivalTicks);
     this.fleet = new Fleet(
       fleetSettings(task, task.defaultAction),
       {
@@ -133,11 +136,6 @@ export class FleetEpisode {
     return this.window >= this.task.windows;
   }
 
-  /** Tick at which each request arrived at the gateway. */
-  get arrivalTicks(): Float64Array {
-    return this.#arrivalTicks;
-  }
-
   /** Plays one window. Answers its reward. Only before the end. */
   step(action: FleetAction): number {
     const { task, fleet, ledger, requests, totals } = this;
@@ -161,7 +159,7 @@ export class FleetEpisode {
     this.#answeredTurns = this.#answeredTurns.filter(
       ([id, tick]) =>
         tick > end - SESSION_SECONDS * TICKS_PER_S &&
-        (nextTurn[id] === NO_REQUEST || this.#arrivalTicks[nextTurn[id]] > end),
+        (nextTurn[id] === NO_REQUEST || this.arrivalTicks[nextTurn[id]] > end),
     );
 
     this.billUsd = 0;
@@ -182,11 +180,6 @@ export class FleetEpisode {
     totals.gpuUsd += this.billUsd;
     totals.reward += reward;
     return reward;
-  }
-
-  /** Hour of the day at the end of the last window. */
-  get hourOfDay(): number {
-    return (this.#startHour + (this.window * this.task.windowSeconds) / 3600) % 24;
   }
 
   /** Requests of each class that wait or run. */
@@ -249,7 +242,7 @@ export class FleetEpisode {
       replicas_prefill: ready.filter(({ engine }) => engine.role === 'prefill').length,
       usd_per_hour: rate(this.billUsd) * 3600,
       revenue_usd_per_hour: rate(ledger.revenueUsd) * 3600,
-      hour_of_day: this.hourOfDay,
+      hour_of_day: (this.#startHour + (window * windowSeconds) / 3600) % 24,
       interactive,
       batch,
       best_effort: bestEffort,
@@ -260,7 +253,7 @@ export class FleetEpisode {
   }
 
   /** State that the rest of the episode depends on. */
-  snapshot(): FleetEpisodeSnapshot {
+  snapshot() {
     return {
       fleet: this.fleet.snapshot(),
       window: this.window,
@@ -275,7 +268,7 @@ export class FleetEpisode {
   }
 
   /** Goes back to where `snapshot` was taken. The ledger is that of the next window played. */
-  restore(snapshot: FleetEpisodeSnapshot): void {
+  restore(snapshot: ReturnType<FleetEpisode['snapshot']>): void {
     this.fleet.restore(snapshot.fleet);
     this.window = snapshot.window;
     this.totals = { ...snapshot.totals };
@@ -291,9 +284,13 @@ export class FleetEpisode {
     const { requests, fleet, task, window } = this;
     const { inputTokens, outputTokens, classes } = requests;
     const tick = Math.max(arrival, fleet.now);
-    this.#arrivalTicks[id] = tick;
+    this.arrivalTicks[id] = tick;
     fleet.submit({
-      ...{ id, arrival: tick, input: inputTokens[id], output: outputTokens[id], priority: classes[id] },
+      id,
+      arrival: tick,
+      input: inputTokens[id],
+      output: outputTokens[id],
+      priority: classes[id],
       prefix: requests.texts?.prefixOf(id, inputTokens[id], outputTokens[id]) ?? null,
     });
     this.#count(id, (window + 1) * task.windowSeconds * TICKS_PER_S);
@@ -301,7 +298,7 @@ export class FleetEpisode {
 
   /** Counts an arrival in its window, of which `end` is the last tick. */
   #count(id: number, end: number): void {
-    const tick = this.#arrivalTicks[id];
+    const tick = this.arrivalTicks[id];
     if (tick >= end) {
       this.#dueTurns.push(id);
       return;
@@ -329,26 +326,13 @@ export class FleetEpisode {
   }
 }
 
-/** The state of an episode, made by `snapshot` and taken by `restore`. */
-type FleetEpisodeSnapshot = Readonly<Pick<FleetEpisode, 'window' | 'totals' | 'action' | 'inFlight'>> & {
-  readonly fleet: ReturnType<Fleet['snapshot']>;
-  readonly nextStart: number;
-  readonly billedSeconds: readonly number[];
-  readonly dueTurns: readonly number[];
-  readonly answeredTurns: readonly (readonly [id: number, tick: number])[];
-};
-
 /** An action in the simulator's words. Replicas beyond those that there are GPUs for wait, as pods do in Kubernetes. */
 function fleetSettings({ maxReplicas, second }: FleetTask, action: FleetAction): FleetSettings {
   const first = Math.min(maxReplicas, action.replicas);
   return {
     replicas: second === undefined ? [first] : [first, Math.min(maxReplicas - first, action.second_replicas)],
     prefillReplicas: Math.min(maxReplicas, action.prefill_replicas),
-    routing: {
-      queue: 1,
-      cache: action.routing_cache,
-      prefix: action.routing_prefix,
-    },
+    routing: { queue: 1, cache: action.routing_cache, prefix: action.routing_prefix },
     admissionSeconds:
       action.admission_seconds >= ADMIT_ALL_SECONDS ? Number.POSITIVE_INFINITY : action.admission_seconds,
     maxNumBatchedTokens: action.max_num_batched_tokens,

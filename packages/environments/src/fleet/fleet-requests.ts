@@ -51,11 +51,16 @@ interface PromptTexts {
   prefixOf(at: number, input: number, output: number): PromptPrefix | null;
 }
 
+/** Texts of one chunk that are kept. A choice. */
+const KEPT = 64;
+
 /** Texts as chunks: those of request i are `ids[offsets[i]] .. ids[offsets[i + 1] - 1]`, which end at `ends`. */
 export class ChunkedTexts implements PromptTexts {
   readonly ids: Int32Array;
   readonly ends: Int32Array;
   readonly offsets: Int32Array;
+  /** Texts of one chunk, which many requests share, by its id: views of arrays are dear. */
+  readonly #singles: PromptPrefix[] = [];
 
   constructor(ids: Int32Array, ends: Int32Array, offsets: Int32Array) {
     this.ids = ids;
@@ -68,12 +73,17 @@ export class ChunkedTexts implements PromptTexts {
     const from = offsets[at];
     const to = offsets[at + 1];
     if (to === from) return null;
-    return {
-      chunkTokens: BLOCK_TOKENS,
+    const namedTokens = ends[to - 1];
+    const isSingle = to - from === 1;
+    const kept = this.#singles[ids[from] % KEPT];
+    if (isSingle && kept?.ids[0] === ids[from] && kept.namedTokens === namedTokens) return kept;
+    const prefix = {
+      ...{ chunkTokens: BLOCK_TOKENS, namedTokens },
       ids: ids.subarray(from, to),
       ends: ends.subarray(from, to),
-      namedTokens: ends[to - 1],
     };
+    if (isSingle) this.#singles[ids[from] % KEPT] = prefix;
+    return prefix;
   }
 }
 

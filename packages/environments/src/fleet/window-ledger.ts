@@ -50,9 +50,6 @@ export class WindowLedger {
     this.#arrivalTicks = arrivalTicks;
   }
 
-  get arrived(): number {
-    return this.classes.reduce((sum, { arrived }) => sum + arrived, 0);
-  }
   get completed(): number {
     return this.classes.reduce((sum, { completed }) => sum + completed, 0);
   }

@@ -54,7 +54,8 @@ export class Fleet {
   readonly events: FleetEvent[] = [];
   /** Tick up to which the fleet has served. */
   now = 0;
-  private current: FleetSettings;
+  /** In force; changed by `configure`. */
+  settings: FleetSettings;
   private readonly pools: readonly FleetPool[];
   private readonly maxReplicas: number;
   private readonly intervalTicks: number;
@@ -72,6 +73,8 @@ export class Fleet {
   /** Replicas that new requests are sent to, and those that decode. */
   private front: Candidates = candidates([]);
   private decoders: Candidates = candidates([]);
+  /** Whether settings, replicas or their states are others than when replicas were last asked for and chosen among. */
+  private isChanged = true;
   /** Requests that wait for a replica to be ready, in order of arrival. */
   private held: FleetRequest[] = [];
   /** Requests that have not arrived yet. */
@@ -100,7 +103,7 @@ export class Fleet {
     this.failureKey = streamKey(this.seed, 'fleet-failure');
     this.reclaimKey = streamKey(this.seed, 'fleet-reclaim');
     this.listener = listener;
-    this.current = settings;
+    this.settings = settings;
     this.policy = new PolicyRun(options.policy === undefined ? {} : startPolicy(options.policy));
     this.faults = options.faults ?? [];
     this.standard = options.standard;
@@ -118,9 +121,6 @@ export class Fleet {
     this.events.length = 0;
   }
 
-  get settings(): FleetSettings {
-    return this.current;
-  }
   /** Seconds of queue that admission goes by: requests that wait over first tokens a second, as of the last look. */
   get queueSeconds(): number {
     return this.dispatcher.queueSeconds;
@@ -132,10 +132,6 @@ export class Fleet {
   /** Faults of the functions of a policy. */
   get policyFaults(): readonly PolicyFault[] {
     return this.policy.faults;
-  }
-  /** Requests submitted that have not arrived yet. */
-  get futureCount(): number {
-    return this.coming.size;
   }
 
   /** Seconds that the replicas of a pool were billed for since the fleet began, by state. */
@@ -169,7 +165,8 @@ export class Fleet {
    */
   configure(settings: FleetSettings): void {
     checkFleetSettings(settings, this.pools.length, this.maxReplicas);
-    this.current = settings;
+    this.settings = settings;
+    this.isChanged = true;
     this.dispatcher.standard = this.standardOf(settings);
     for (const { engine, pool, slowdown } of this.replicas)
       engine.configure(engineConfig(this.pools[pool], settings, slowdown));
@@ -195,7 +192,7 @@ export class Fleet {
   snapshot() {
     return {
       now: this.now,
-      settings: this.current,
+      settings: this.settings,
       replicas: this.replicas.map((replica) => replica.snapshot()),
       dispatcher: this.dispatcher.snapshot(),
       held: this.held.slice(),
@@ -209,7 +206,7 @@ export class Fleet {
   /** Goes back to where `snapshot` was taken, with empty logs. */
   restore(snapshot: ReturnType<Fleet['snapshot']>): void {
     const present = new Map(this.replicas.map((replica) => [replica.ordinal, replica]));
-    this.current = snapshot.settings;
+    this.settings = snapshot.settings;
     this.replicas.length = 0;
     for (const taken of snapshot.replicas) {
       const same = present.get(taken.ordinal);
@@ -221,6 +218,7 @@ export class Fleet {
       this.replicas.push(replica);
     }
     this.now = snapshot.now;
+    this.isChanged = true;
     this.dispatcher.restore(snapshot.dispatcher);
     this.dispatcher.standard = this.standardOf(snapshot.settings);
     this.held = snapshot.held.slice();
@@ -264,6 +262,10 @@ export class Fleet {
         target.scrape(now / TICKS_PER_S);
       waiting += target.waiting;
     }
+    dispatcher.measureQueue(waiting);
+    dispatcher.held = held.length;
+    if (!this.isChanged) return;
+    this.isChanged = false;
     const routable = replicas.filter((replica) => replica.isRoutable);
     const prefilling = routable.filter(({ engine }) => engine.role === 'prefill');
     const decoding = routable.filter(({ engine }) => engine.role === 'mixed');
@@ -271,8 +273,6 @@ export class Fleet {
     for (const { target } of decoding) target.role = prefilling.length > 0 ? 'decode' : 'both';
     this.decoders = candidates(decoding.map(({ target }) => target));
     this.front = prefilling.length > 0 ? candidates(prefilling.map(({ target }) => target)) : this.decoders;
-    dispatcher.measureQueue(waiting);
-    dispatcher.held = held.length;
   }
 
   /** Sends what is held, when a replica is ready. What was accepted is not refused any more. */
@@ -368,8 +368,8 @@ export class Fleet {
     for (let at = replicas.length - 1; at >= 0; at--) {
       if (replicas[at].state === 'draining' && replicas[at].requests === 0) this.stop(at);
     }
-    this.scale();
-    this.assignRoles();
+    if (this.isChanged) this.scale();
+    if (this.isChanged) this.assignRoles();
     for (const replica of replicas) {
       const { engine, wants } = replica;
       if (replica.state !== 'ready' || engine.role === wants || replica.requests > 0) continue;
@@ -498,6 +498,7 @@ export class Fleet {
   }
 
   private log(kind: FleetEvent['kind'], replica: Replica): void {
+    this.isChanged = true;
     this.events.push({ kind, at: this.now, replica: replica.ordinal });
   }
 }
