@@ -191,8 +191,7 @@ export class FleetEpisode {
   observation(): FleetObservation {
     const { fleet, ledger, task, window } = this;
     const { windowSeconds } = task;
-    const seconds = window === 0 ? 0 : windowSeconds;
-    const rate = (amount: number) => (seconds === 0 ? 0 : amount / seconds);
+    const rate = (amount: number) => (window === 0 ? 0 : amount / windowSeconds);
     const counters = fleet.counters();
     const itl = fleet.interTokenLatency();
     const ready = fleet.replicas.filter(({ state }) => state === 'ready');
