@@ -23,7 +23,6 @@ export class ThreadPool {
   readonly #kinds: JobKinds;
   readonly #piscina: Piscina<ThreadTask, ThreadAnswer>;
   readonly #shared = new Map<string, Uint8Array>();
-
   readonly #niceness: number;
 
   constructor(kinds: JobKinds, threads: number, heapMb?: number, niceness = 0) {

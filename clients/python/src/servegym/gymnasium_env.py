@@ -219,9 +219,7 @@ class ServeGymVectorEnv(ServedSpaces, VectorEnv[np.ndarray, Any, np.ndarray]):
         environment, url, task_id, action_space, observation_space, reset_options, token, timeout_s, truncates: as of :class:`ServeGymEnv`.
 
     Raises:
-        WrongEnvironment: when the server has another environment than the given one at the URL.
-        ServeGymError: when the server cannot be had, refuses, or has too few sessions.
-        ValueError: when the server has no scales, or no features, for such observations.
+        WrongEnvironment, ServeGymError, ValueError: as of :class:`ServeGymEnv`, also when the server has too few sessions.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}

@@ -84,11 +84,8 @@ export function openSocket<Used>(
     });
     socket.once('error', (error) => {
       const isLate = error.message === 'Opening handshake has timed out';
-      reject(
-        isLate
-          ? new ClientError('TIMEOUT', `${failure} within ${connectTimeoutMs} ms.`)
-          : ClientError.lost(`${failure}: ${error.message || String(error)}`, error),
-      );
+      if (isLate) reject(new ClientError('TIMEOUT', `${failure} within ${connectTimeoutMs} ms.`));
+      else reject(ClientError.lost(`${failure}: ${error.message || String(error)}`, error));
     });
     socket.once('open', () => resolve(use(socket, sessionId)));
   });

@@ -90,8 +90,11 @@ export const ERROR_CATALOGUE = {
   },
   SESSION_DELETED: {
     ...session(410),
-    sentence: ({ id }: { id: string }) =>
-      `Session ${id}${openedText(id)} is not kept here: it was closed, unused for too long, evicted to make room, in the memory of a server that ended, or of another server or environment. Open another one.`,
+    sentence: ({ id }: { id: string }) => {
+      const at = madeAt(id)?.toISOString();
+      const opened = at === undefined ? '' : `, opened ${at.slice(0, 10)} at ${at.slice(11, 19)} UTC,`;
+      return `Session ${id}${opened} is not kept here: it was closed, unused for too long, evicted to make room, in the memory of a server that ended, or of another server or environment. Open another one.`;
+    },
   },
   REPLAY_FAILED: {
     ...session(409),
@@ -141,11 +144,6 @@ export function openEnvError<Code extends SentenceCode>(
 /** That nothing is kept of a session: whether it is gone, or never was. */
 export function missingSession(id: string): EnvironmentError {
   return openEnvError(madeAt(id) === undefined ? 'UNKNOWN_SESSION' : 'SESSION_DELETED', { id });
-}
-
-function openedText(id: string): string {
-  const at = madeAt(id)?.toISOString();
-  return at === undefined ? '' : `, opened ${at.slice(0, 10)} at ${at.slice(11, 19)} UTC,`;
 }
 
 /** An error as transports answer it; `details` are further fields over JSON-RPC and WebSocket. */

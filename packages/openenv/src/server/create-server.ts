@@ -17,15 +17,7 @@ import { mountInformationRoutes, mountTaskRoutes } from './information-routes.ts
 import { type ListeningServer, type ListenOptions, listen, type PortServer, PortServers } from './listen.ts';
 import { jsonRpcEndpoint, mountMcpRoutes, streamableHttp } from './mcp.ts';
 import { MAX_PROXIES } from './request-origin.ts';
-import {
-  type AddRoute,
-  answerError,
-  described,
-  httpProblem,
-  loggedPath,
-  type RouteTable,
-  routeTable,
-} from './route-table.ts';
+import { type AddRoute, answerError, described, httpProblem, loggedPath, routeTable } from './route-table.ts';
 import { SocketServer } from './socket-server.ts';
 import { environmentTools } from './tools.ts';
 
@@ -139,7 +131,7 @@ export function createServer(definition: EnvironmentDefinition, options: ServerO
 function createApp(
   { definition, guard, options: { logger, maxMessageBytes } }: ServerParts,
   metrics: ServerMetrics | undefined,
-): { readonly app: Hono; readonly routes: RouteTable } {
+) {
   const app = new Hono();
   const routes = routeTable(app, definition);
   app.onError((error, context) => answerError(error, context, logger));
@@ -195,9 +187,6 @@ interface ServerMetrics {
  */
 export type MetricsFactory = (sessions: SessionRegistry, sockets: { readonly size: number }) => ServerMetrics;
 
-/** Paths that machines ask for all the time; they are measured but not logged. */
-const UNLOGGED = new Set(['/health', '/metrics']);
-
 function observeRequests(app: Hono, logger: Logger, metrics?: ServerMetrics): void {
   app.use(async function observeRequest(context, next) {
     const startedAt = performance.now();
@@ -209,7 +198,8 @@ function observeRequests(app: Hono, logger: Logger, metrics?: ServerMetrics): vo
     // The last route is the one that answered; the patterns keep the number of series small.
     const route = status === 404 ? 'unknown' : routePath(context, -1);
     metrics?.observeRequest(method, route, status, ms / 1000);
-    if (!UNLOGGED.has(path)) {
+    // Machines ask for these all the time.
+    if (path !== '/health' && path !== '/metrics') {
       logger.info({ method, path, status, ms: Math.round(ms * 1000) / 1000 }, 'request answered');
     }
   });

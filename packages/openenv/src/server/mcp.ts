@@ -252,13 +252,10 @@ export function streamableHttp({ definition, sessions, requestSessions, tools }:
 
 function listing(tool: EnvironmentTool) {
   const { name, title, description, inputSchema, readOnly = false, sessionless } = tool;
+  const properties = { ...inputSchema.properties, session_id: SESSION_ID_SCHEMA };
   return {
-    name,
-    title,
-    description,
-    inputSchema: sessionless
-      ? inputSchema
-      : { ...inputSchema, properties: { ...inputSchema.properties, session_id: SESSION_ID_SCHEMA } },
+    ...{ name, title, description },
+    inputSchema: sessionless ? inputSchema : { ...inputSchema, properties },
     annotations: { readOnlyHint: readOnly, openWorldHint: false },
   };
 }

@@ -202,8 +202,6 @@ export type AddRoute = <
   ) => ReadonlyDeep<z.output<Answer>> | Response | Promise<ReadonlyDeep<z.output<Answer>> | Response>,
 ) => void;
 
-export type RouteTable = ReturnType<typeof routeTable>;
-
 /** The routes of an application. */
 export function routeTable(app: Hono, environment: { readonly name: string; readonly description: string }) {
   const routes: RouteDescription[] = [];

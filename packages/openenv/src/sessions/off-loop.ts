@@ -19,7 +19,9 @@ export class OffLoop {
     if (this.#isBusy) await new Promise<void>((start) => this.#queue.add(client, start));
     this.#isBusy = true;
     try {
-      this.#thread ??= this.#start();
+      this.#thread ??= new Worker(new URL('off-loop-thread.ts', import.meta.url)).once('exit', () => {
+        this.#thread = undefined;
+      });
       // An idle thread does not keep the process.
       this.#thread.ref();
       this.#thread.postMessage(task, transferred);
@@ -31,12 +33,6 @@ export class OffLoop {
       if (this.#queue.isEmpty) this.#isBusy = false;
       else this.#queue.startNext();
     }
-  }
-
-  #start(): Worker {
-    return new Worker(new URL('off-loop-thread.ts', import.meta.url)).once('exit', () => {
-      this.#thread = undefined;
-    });
   }
 }
 

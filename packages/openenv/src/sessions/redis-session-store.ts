@@ -265,8 +265,7 @@ function redisStore(redis: Redis, options: RedisSessionStoreOptions): SessionSto
     let isKept = digest !== undefined;
     const writer: EntryWriter = {
       async reset(episodeId, text, digest) {
-        const { id: environmentId, version } = environment;
-        await save('saveReset', id, client, environmentId, version, episodeId, text, digest);
+        await save('saveReset', id, client, environment.id, environment.version, episodeId, text, digest);
         isKept = true;
       },
       step: (index, text, digest) => save('saveStep', id, client, index, text, digest),

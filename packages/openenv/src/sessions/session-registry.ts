@@ -35,17 +35,9 @@ export class SessionRegistry {
   readonly watch: Watch;
   #draining = false;
 
-  constructor(
-    definition: EnvironmentDefinition,
-    {
-      store,
-      idleTimeoutMs,
-      maxEpisodeSize = Infinity,
-      maxTotalSize = Infinity,
-      maxSessions,
-      logger = silentLogger,
-    }: SessionRegistryOptions,
-  ) {
+  constructor(definition: EnvironmentDefinition, options: SessionRegistryOptions) {
+    const { store, idleTimeoutMs, maxSessions, logger = silentLogger } = options;
+    const { maxEpisodeSize = Infinity, maxTotalSize = Infinity } = options;
     this.#definition = definition;
     this.watch = watchOf(definition, logger);
     this.#store = definition.replayable === false ? undefined : store;

@@ -124,12 +124,8 @@ export class Subject {
 
   connect(path: 'ws' | 'mcp' = 'ws'): Promise<InspectionSocket> {
     const { base, headers, timeoutMs } = this.options;
-    const options = { headers, connectTimeoutMs: timeoutMs };
-    return openSocket(
-      socketUrl(base, path).href,
-      options,
-      (socket) => new InspectionSocket(socket, timeoutMs),
-    );
+    const use = (socket: WebSocket) => new InspectionSocket(socket, timeoutMs);
+    return openSocket(socketUrl(base, path).href, { headers, connectTimeoutMs: timeoutMs }, use);
   }
 
   /**
@@ -313,10 +309,8 @@ export class InspectionSocket {
 
   async #inTime<T>(promise: Promise<T>, failure: string): Promise<T> {
     const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(
-      () => reject(new ClientError('TIMEOUT', `${failure} within ${this.#timeoutMs / 1000} s`)),
-      this.#timeoutMs,
-    );
+    const problem = `${failure} within ${this.#timeoutMs / 1000} s`;
+    const timer = setTimeout(() => reject(new ClientError('TIMEOUT', problem)), this.#timeoutMs);
     return Promise.race([promise, late]).finally(() => clearTimeout(timer));
   }
 }

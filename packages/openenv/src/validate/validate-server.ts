@@ -29,9 +29,8 @@ export async function validateServer(
   const criteria: Criterion[] = [];
   const judge = async (checks: Checks, reason: string | null = null) => {
     for (const [id, run] of Object.entries(checks)) {
-      const criterion = await criterionOf(id as CriterionId, () =>
-        reason === null ? run(subject) : notApplicable(reason),
-      );
+      const verdict = () => (reason === null ? run(subject) : notApplicable(reason));
+      const criterion = await criterionOf(id as CriterionId, verdict);
       criteria.push(criterion);
       onCriterion(criterion);
     }
