@@ -32,10 +32,7 @@ function rpcError(rpcCode: JsonRpcErrorCode, message: string): Error {
 }
 
 /** Who sent a request, and the session of the socket that it came on, if it came on one. */
-interface Sender {
-  readonly caller: Caller;
-  readonly session?: Session;
-}
+type Sender = { readonly caller: Caller; readonly session?: Session };
 
 /**
  * OpenEnv's own JSON-RPC: `tools/list`, `tools/call`, `openenv/session/create` and `openenv/session/close`. Every
