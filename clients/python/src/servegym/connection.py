@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urljoin, urlsplit, urlunsplit
@@ -83,14 +84,17 @@ class Connection:
         if session_id:
             address += f"?session_id={session_id}&takeover=true"
         self._timeout_s = timeout_s
+        self._open = ExitStack()
         try:
-            self._socket = connect(
-                address,
-                additional_headers={"authorization": f"Bearer {token}"} if token else None,
-                compression=None,
-                max_size=MAX_MESSAGE_BYTES,
-                open_timeout=timeout_s,
-                **({"proxy": None} if is_local(base) else {}),
+            self._socket = self._open.enter_context(
+                connect(
+                    address,
+                    additional_headers={"authorization": f"Bearer {token}"} if token else None,
+                    compression=None,
+                    max_size=MAX_MESSAGE_BYTES,
+                    open_timeout=timeout_s,
+                    **({"proxy": None} if is_local(base) else {}),
+                )
             )
         except (OSError, InvalidHandshake, TimeoutError) as error:
             raise ConnectionLost(f"Cannot connect to {address}: {error}") from error
@@ -131,7 +135,7 @@ class Connection:
             self._socket.send('{"type":"close"}')
         except ConnectionClosed:
             pass
-        self._socket.close()
+        self._open.close()
 
     def _exchange(self, message: str | bytes) -> str | bytes:
         try:
@@ -151,7 +155,7 @@ class Connection:
         return data
 
     def _lose(self, reason: str) -> ConnectionLost:
-        self._socket.close()
+        self._open.close()
         return ConnectionLost(reason)
 
 

@@ -8,7 +8,6 @@ import {
   type JsonRpcErrorCode,
   type JsonRpcId,
   type JsonRpcResponse,
-  type JsonSchema,
 } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
 import { madeAt } from '../protocol/session-id.ts';
@@ -143,11 +142,6 @@ function failure(
 /** The code that the SDK's own transport gives for a session that is not there. */
 const SESSION_NOT_FOUND = -32001;
 
-const SESSION_ID_SCHEMA: JsonSchema = {
-  type: 'string',
-  description: 'The session that start_episode answered. May be left out by a client that plays only one.',
-};
-
 /**
  * The Model Context Protocol over Streamable HTTP. A client of the 2025 revisions gets an `mcp-session-id`, which is the
  * id of its environment session; a client of the 2026 revision, which has no protocol sessions, passes the `session_id`
@@ -249,7 +243,8 @@ export function streamableHttp({ definition, sessions, requestSessions, tools }:
 
 function listing(tool: EnvironmentTool) {
   const { name, title, description, inputSchema, readOnly = false, sessionless } = tool;
-  const properties = { ...inputSchema.properties, session_id: SESSION_ID_SCHEMA };
+  const about = 'The session that start_episode answered. May be left out by a client that plays only one.';
+  const properties = { ...inputSchema.properties, session_id: { type: 'string', description: about } };
   return {
     ...{ name, title, description },
     inputSchema: sessionless ? inputSchema : { ...inputSchema, properties },
