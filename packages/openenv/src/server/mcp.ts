@@ -49,12 +49,9 @@ export function jsonRpcEndpoint(sessions: SessionRegistry, tools: EnvironmentToo
   }
 
   async function answer(request: unknown, from: Sender): Promise<JsonRpcResponse> {
-    const reading = jsonRpcRequest.safeParse(request);
-    if (!reading.success) {
-      const flaws = reading.error.issues.map(({ path, message }) => [...path, message].join(': '));
-      return failure(null, invalidRequest, `Invalid request: ${flaws.join('; ').slice(0, 300)}`);
-    }
-    const { method, params = {}, id = null } = reading.data;
+    const flaw = flawOf(request);
+    if (flaw !== undefined) return failure(null, invalidRequest, `Invalid request: ${flaw}`);
+    const { method, params = {}, id = null } = request as JsonRpcRequest;
     try {
       if (!isJsonObject(params)) throw rpcError(invalidParams, 'Params must be an object');
       return { jsonrpc: '2.0', id, result: await call(method, params, from) };
@@ -123,12 +120,18 @@ function missing(id: string): string {
   return madeAt(id) ? missingSession(id).message : `Unknown session_id: ${id.slice(0, 100)}`;
 }
 
-const jsonRpcRequest = z.strictObject({
-  jsonrpc: z.literal('2.0'),
-  method: z.string(),
-  params: z.unknown().optional(),
-  id: z.union([z.string(), z.int()]).nullish(),
-});
+type JsonRpcRequest = { readonly method: string; readonly params?: unknown; readonly id?: JsonRpcId };
+
+function flawOf(request: unknown): string | undefined {
+  if (!isJsonObject(request)) return 'expected an object';
+  const extra = Object.keys(request).find((key) => !['jsonrpc', 'method', 'params', 'id'].includes(key));
+  if (extra !== undefined) return `unexpected key '${extra.slice(0, 100)}'`;
+  if (request.jsonrpc !== '2.0') return "expected 'jsonrpc' to be '2.0'";
+  if (typeof request.method !== 'string') return "expected 'method' to be a string";
+  const { id } = request;
+  const validId = id === undefined || id === null || typeof id === 'string' || Number.isInteger(id);
+  return validId ? undefined : "expected 'id' to be a string, an integer or null";
+}
 
 function failure(
   id: JsonRpcId,
