@@ -162,16 +162,13 @@ function createApp(
   return { app, routes };
 }
 
-/** Time to read the rest of a body that is too long: a client that still writes would not see the answer, ms. */
-const REST_MS = 500;
-
-/** Drops the rest of a body. False when that takes too long, so that the connection cannot be kept. */
+/** Drops the rest of a body within 500 ms: a client that still writes sees no answer. False when that is too short. */
 async function isReadToEnd(body: ReadableStream<Uint8Array> | null): Promise<boolean> {
   const toEnd = body?.pipeTo(new WritableStream()).then(
     () => true,
     () => false,
   );
-  return Promise.race([toEnd ?? true, sleep(REST_MS, false, { ref: false })]);
+  return Promise.race([toEnd ?? true, sleep(500, false, { ref: false })]);
 }
 
 /** The numbers of a server, as `GET /metrics` answers them. */

@@ -54,28 +54,25 @@ export function serveSession(
   function answerMessage(message: JsonObject): Reply | Promise<Reply> {
     switch (message.type) {
       case 'step': {
-        const payload = readInput(WITH_DATA, message).data;
+        const payload = dataOf(message, WITH_DATA);
         if (toolsAsSteps && (payload.type === 'call_tool' || payload.type === 'list_tools')) {
           return toolStep(payload, session, tools, caller);
         }
         return whenDone(session.step(readAction(payload)), observationText);
       }
       case 'reset':
-        return whenDone(
-          session.reset(readResetOptions(readInput(WITH_ANY_DATA, message).data)),
-          observationText,
-        );
+        return whenDone(session.reset(readResetOptions(dataOf(message, WITH_ANY_DATA))), observationText);
       case 'state':
         readInput(WITHOUT_DATA, message);
         return whenDone(session.state(), (state) => `{"type":"state","data":${JSON.stringify(state)}}`);
       case 'mcp':
         return jsonRpc
-          .answer(readInput(WITH_DATA, message).data, { session, caller })
+          .answer(dataOf(message, WITH_DATA), { session, caller })
           .then((response) => JSON.stringify({ type: 'mcp', data: response }));
       case 'vector_reset':
-        return vector.reset(readInput(WITH_DATA, message).data);
+        return vector.reset(dataOf(message, WITH_DATA));
       case 'vector_step':
-        return vector.step(readInput(WITH_DATA, message).data);
+        return vector.step(dataOf(message, WITH_DATA));
       case 'close':
         readInput(WITHOUT_DATA, message);
         onCloseMessage();
@@ -92,6 +89,11 @@ const data = z.record(z.string(), z.unknown());
 const WITH_DATA = z.strictObject({ type, data });
 const WITH_ANY_DATA = z.strictObject({ type, data: data.optional() });
 const WITHOUT_DATA = z.strictObject({ type });
+
+/** As they were sent: zod would drop `__proto__`, which environments refuse. */
+function dataOf(message: JsonObject, schema: z.ZodType<{ readonly data?: JsonObject }>): JsonObject {
+  return readInput(schema, message).data === undefined ? {} : (message.data as JsonObject);
+}
 
 function observationText({ observation, reward, done, metadata }: StepResult): string {
   return `{"type":"observation","data":${JSON.stringify({ observation, reward, done, metadata })}}`;
