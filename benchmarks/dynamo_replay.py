@@ -20,15 +20,11 @@ for line in sys.stdin:
         trace_block_size=task["block"],
         arrival_speedup_ratio=task["rate"],
     ).summary
-    print(
-        json.dumps(
-            {
-                "name": task["name"],
-                "completed": report["completed_requests"],
-                "wall_s": report["wall_time_ms"] / 1000,
-                "cpu_s": time.process_time() - started,
-                "cached": report["prefix_cache_reused_ratio"],
-            }
-        ),
-        flush=True,
-    )
+    run = {
+        "name": task["name"],
+        "completed": report["completed_requests"],
+        "wall_s": report["wall_time_ms"] / 1000,
+        "cpu_s": time.process_time() - started,
+        "cached": report["prefix_cache_reused_ratio"],
+    }
+    print(json.dumps(run), flush=True)

@@ -70,7 +70,6 @@ function errorRow(errors: ContributionErrors['errors']) {
   );
 }
 
-/** Text of a file, which may be packed. */
 async function readReferenceFile(path: string): Promise<string> {
   const bytes = await readFile(path);
   return (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');

@@ -31,7 +31,6 @@ import {
 /** A run on an RTX 4090. */
 const { runRequests, runMeta } = REFERENCE_DATA;
 
-/** Everything that `assessFidelity` reads. */
 export const FIDELITY_FILES: readonly ReferenceFile[] = [
   REFERENCE_DATA.staticBatches,
   ...REFERENCE_DATA.servedLoads,
@@ -41,7 +40,6 @@ export const FIDELITY_FILES: readonly ReferenceFile[] = [
   runMeta,
 ];
 
-/** Job kinds of the comparison, with their modules. */
 export const FIDELITY_JOB_KINDS: JobKinds = {
   fidelity: new URL('assess-fidelity.ts', import.meta.url).href,
   points: new URL('assess-points.ts', import.meta.url).href,
@@ -170,7 +168,6 @@ function replayFidelity(read: Read) {
   };
 }
 
-/** The served loads of a folder of reference data. */
 export async function readServedLoads(folder: string): Promise<ServedLoad[]> {
   const files = findReferenceFiles(folder, REFERENCE_DATA.servedLoads);
   const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')));

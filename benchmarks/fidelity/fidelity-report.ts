@@ -23,7 +23,6 @@ const NAMES: Readonly<Record<(typeof LATENCIES)[number], string>> = {
 };
 const ENGINES = { vllm: 'vLLM', sglang: 'SGLang' } as const;
 
-/** The report that `fidelity` writes, in Markdown. */
 export function fidelityReport(
   { staticBatches, quantized, replay, servedLoads, recordedLoads, speculation }: Fidelity,
   points: readonly PointRow[] | null = null,
@@ -181,7 +180,6 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** The section on operating points, in Markdown. */
 export function pointsReport(rows: readonly PointRow[]): string {
   const engines = Object.entries(ENGINES).flatMap(([engine, name]) => {
     const own = rows.filter(({ point }) => point.engine === engine);

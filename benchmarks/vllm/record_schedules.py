@@ -82,12 +82,7 @@ def random_load(draw: random.Random, kind: dict) -> dict:
     if kind.get("option") == "long_prefill_token_threshold":
         sizes = draw.choice([None, "long", "long", "tiny"])
     block = draw.choice([4, 8, 16])
-    if sizes == "tiny":
-        budget = draw.randrange(1, 17)
-    elif sizes == "long":
-        budget = draw.choice([8, 16, 24, 48, 100])
-    else:
-        budget = draw.choice([16, 32, 64, 128, 512])
+    budget = draw.choice({"tiny": range(1, 17), "long": [8, 16, 24, 48, 100]}.get(sizes, [16, 32, 64, 128, 512]))
     most_prompt = {"tiny": 6, "long": 50}.get(sizes, 18) * block
     most_output = 24 if sizes == "long" else 40
     requests = []
