@@ -204,11 +204,11 @@ describe('the policy that is learned on fleet', () => {
 
   test('forgets a burst of misses in the time in which it may miss six times as many', () => {
     const share = (slo_attainment: number) => ({
-      ...window(10),
-      interactive: { ...window(10).interactive!, slo_attainment },
+      ...window(9.9),
+      interactive: { ...window(9.9).interactive!, slo_attainment },
     });
-    const asked = { correction: 1, sloAttainment: 0.95 };
-    // Nothing in time: 6 x 5 % more, and 5 % less in each of the windows without a miss.
+    const asked = { correction: 1, mostCorrection: 1, sloAttainment: 0.95 };
+    // Just under 4 replicas. Nothing in time: 6 x 5 % more, and 5 % less in each of the windows without a miss.
     const burst = [share(0), ...Array.from({ length: 7 }, () => share(1))];
     assert.deepEqual(replicas(burst, asked), [6, 5, 5, 5, 5, 5, 4, 4]);
     // All in time is asked for: more is provided, and nothing is taken back.
