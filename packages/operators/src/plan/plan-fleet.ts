@@ -1,5 +1,6 @@
 import type { JobEngine } from '@servegym/jobs';
 import { type EngineProfile, type Trace, WEIGHT_PRECISIONS, type WeightPrecision } from '@servegym/simulator';
+import { basisOf } from '../report/result.ts';
 import { searchAutoscalers } from '../search/autoscaled.ts';
 import {
   type Candidate,
@@ -17,7 +18,7 @@ import {
 } from '../search/candidate.ts';
 import { type EngineChoice, Evaluator, type EvaluatorOptions, wholeGroups } from '../search/evaluator.ts';
 import { choicesOn, LoadQuestion, type LoadStage, type SearchedLoad } from '../search/load-question.ts';
-import { basisOf, chanceWithin, profileError } from '../search/profile-error.ts';
+import { chanceWithin, profileError } from '../search/profile-error.ts';
 import {
   profileSpace,
   profilesIn,

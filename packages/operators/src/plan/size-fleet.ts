@@ -2,6 +2,7 @@ import { boardWatts } from '@servegym/profiles';
 import type { EngineProfile, Trace } from '@servegym/simulator';
 import { percentileInterval } from '@servegym/simulator/statistics';
 import { servingCommands } from '../deployment/serving-command.ts';
+import { basisOf } from '../report/result.ts';
 import { type Candidate, engineUsd, fewestEngines, splitParts } from '../search/candidate.ts';
 import {
   type CloseLoad,
@@ -11,7 +12,7 @@ import {
   SURGE,
 } from '../search/evaluator.ts';
 import { goodShare, type LoadPoint, sloUse } from '../search/load-point.ts';
-import { basisOf, profileError, widened } from '../search/profile-error.ts';
+import { profileError, widened } from '../search/profile-error.ts';
 import type { RouterChoice } from '../search/search-space.ts';
 import { type SloTerm, sloTermText } from '../search/slo.ts';
 import { autoscaledEngines, leastEngineSeconds, type TraceWork } from '../search/trace-cost.ts';

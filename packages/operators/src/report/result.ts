@@ -1,7 +1,9 @@
+import { knownCheckpoint } from '@servegym/profiles';
 import { counted, type EngineProfile } from '@servegym/simulator';
 import type { IntervalEnds } from '@servegym/simulator/statistics';
 import { z } from 'zod';
 import { type Candidate, KNOB_NAMES } from '../search/candidate.ts';
+import type { EngineChoice } from '../search/evaluator.ts';
 import { autoscaler, type SearchSpace } from '../search/search-space.ts';
 import { type SloTerm, sloTermName } from '../search/slo.ts';
 import { figure, type SnakeCase, snakeCase } from './format.ts';
@@ -146,4 +148,27 @@ export function searchLines({ space, notSearched, agreements, ruledOut }: Search
     `Not searched: ${byReason.map(([reason, each]) => `${each!.map(([name]) => name).join(', ')} (${reason})`).join('; ')}.`,
     `Rank correlation: ${told.join(', ')}. ${ruledOut.toLocaleString('en-US')} settings were ruled out unseen.`,
   ];
+}
+
+/** Whether nothing beside measurements and kernel tables is taken for granted. */
+export function assumesNothing({ profile, candidate }: EngineChoice): boolean {
+  return basisOf(profile, candidate).assumes.length === 0;
+}
+
+/** What the figures of an engine with a candidate's settings rest on. */
+export function basisOf(
+  profile: EngineProfile,
+  { weights, speculationDepth }: Pick<Candidate, 'weights' | 'speculationDepth'>,
+): Basis {
+  const { status } = profile.weights[weights]!;
+  const native = knownCheckpoint(profile.model.name)?.model.checkpoint ?? 'FP16';
+  return {
+    restsOn: speculationDepth > 0 ? 'assumed' : status,
+    assumes: [
+      ...(speculationDepth > 0 ? ['drafts'] : []),
+      ...(status === 'estimated' ? ['estimated'] : []),
+      // No other precision stands beside it: nothing was quantized that need not be.
+      ...(weights === native || Object.keys(profile.weights).length === 1 ? [] : [weights.toLowerCase()]),
+    ],
+  };
 }

@@ -1,9 +1,5 @@
-import { knownCheckpoint } from '@servegym/profiles';
 import { type EngineProfile, portableMath, type WeightPrecision } from '@servegym/simulator';
 import { type IntervalEnds, normalProbability } from '@servegym/simulator/statistics';
-import type { Basis } from '../report/result.ts';
-import type { Candidate } from './candidate.ts';
-import type { EngineChoice } from './evaluator.ts';
 import type { SloTerm } from './slo.ts';
 
 export interface ProfileError {
@@ -94,27 +90,4 @@ export function chanceWithin(
     const deviations = (DEVIATIONS * portableMath.log(limitMs / ms)) / errorOf(error, metric);
     return chance * normalProbability(deviations);
   }, 1);
-}
-
-/** Whether nothing beside measurements and kernel tables is taken for granted. */
-export function assumesNothing({ profile, candidate }: EngineChoice): boolean {
-  return basisOf(profile, candidate).assumes.length === 0;
-}
-
-/** What the figures of an engine with a candidate's settings rest on. */
-export function basisOf(
-  profile: EngineProfile,
-  { weights, speculationDepth }: Pick<Candidate, 'weights' | 'speculationDepth'>,
-): Basis {
-  const { status } = profile.weights[weights]!;
-  const native = knownCheckpoint(profile.model.name)?.model.checkpoint ?? 'FP16';
-  return {
-    restsOn: speculationDepth > 0 ? 'assumed' : status,
-    assumes: [
-      ...(speculationDepth > 0 ? ['drafts'] : []),
-      ...(status === 'estimated' ? ['estimated'] : []),
-      // No other precision stands beside it: nothing was quantized that need not be.
-      ...(weights === native || Object.keys(profile.weights).length === 1 ? [] : [weights.toLowerCase()]),
-    ],
-  };
 }

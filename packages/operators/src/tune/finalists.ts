@@ -1,9 +1,8 @@
 import { percentileInterval } from '@servegym/simulator/statistics';
-import type { Estimate } from '../report/result.ts';
+import { assumesNothing, type Estimate } from '../report/result.ts';
 import { type Candidate, candidateKey, vllmDefaults } from '../search/candidate.ts';
 import type { CloseLoad, Evaluator } from '../search/evaluator.ts';
 import type { SearchedLoad } from '../search/load-question.ts';
-import { assumesNothing } from '../search/profile-error.ts';
 import type { SplitTraffic } from '../search/traffic.ts';
 import type { Objective } from './tune-result.ts';
 

@@ -2,6 +2,7 @@ import type { JobEngine } from '@servegym/jobs';
 import { type EngineProfile, portableMath, scaleRate, type Trace } from '@servegym/simulator';
 import type { RefusedRequests } from '../deployment/deployment.ts';
 import { servingCommands } from '../deployment/serving-command.ts';
+import { assumesNothing, basisOf } from '../report/result.ts';
 import { tuneVerdict } from '../report/tune-report.ts';
 import { searchAutoscalers } from '../search/autoscaled.ts';
 import {
@@ -28,7 +29,7 @@ import {
 } from '../search/evaluator.ts';
 import { goodShare, type LoadPoint, sloUse } from '../search/load-point.ts';
 import { choicesOn, LoadQuestion, type LoadStage, type SearchedLoad } from '../search/load-question.ts';
-import { assumesNothing, basisOf, profileError, widened } from '../search/profile-error.ts';
+import { profileError, widened } from '../search/profile-error.ts';
 import { type RouterChoice, type SearchSpace, searchedSpace } from '../search/search-space.ts';
 import { Searcher } from '../search/searcher.ts';
 import type { SloTerm } from '../search/slo.ts';
