@@ -203,9 +203,8 @@ class ProbedServer {
   /** Fits all loads, from the fit before where there is one. */
   refit(before?: LoadFit): void {
     const { loads, fitOptions } = this;
-    const whole = loads.map(() => new Set<number>());
     const near = before && [{ ...before, slowness: loads.map(() => 1) }];
-    this.fit = fitLoads(loads.map(fittedLoad), whole, fitOptions, near && { near, isShort: true });
+    this.fit = fitLoads(loads.map(fittedLoad), null, fitOptions, near && { near, isShort: true });
   }
 
   get profile(): EngineProfile {
@@ -320,8 +319,7 @@ function recoveredSpread(
   for (let server = 0; server < servers; server += 1) {
     const drawn = drawServer(profile, random);
     const fitted = loads.map((load) => fittedLoad(servedLoad(load, profile, drawn, options)));
-    const whole = loads.map(() => new Set<number>());
-    const found = fitLoads(fitted, whole, options);
+    const found = fitLoads(fitted, null, options);
     const truth = { law: drawn.weights.FP16!.law, requestOverheadMs: drawn.requestOverheadMs };
     for (const [name] of spreads(found)) {
       const error = Math.log(parameterOf(found, name) / parameterOf(truth, name));

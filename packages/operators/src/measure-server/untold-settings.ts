@@ -61,8 +61,7 @@ export function findUntoldSettings(
       const options = value.apply(current.options);
       const law = withExperts(current.fit.law, options);
       const near = [{ ...current.fit, law, slowness: loads.map(() => 1) }];
-      const whole = loads.map(() => new Set<number>());
-      const found = fitLoads(fitted, whole, options, { near, isShort: true });
+      const found = fitLoads(fitted, null, options, { near, isShort: true });
       return { value, options, fit: found, error: requestError(fitted, found, options) };
     });
     const [best, second] = tried.toSorted((a, b) => a.error - b.error);

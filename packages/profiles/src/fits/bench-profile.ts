@@ -2,6 +2,7 @@ import { type EngineProfile, type WeightPrecision, weightVariant } from '@serveg
 import { mean, sampleDeviation, summarize } from '@servegym/simulator/statistics';
 import type { CalibrationOptions } from './blank-profile.ts';
 import { checkRows, fitErrors, roundLaw } from './fit-law.ts';
+import { bestJitter, JITTERS } from './least-squares.ts';
 import {
   type BenchParameter,
   type Candidate,
@@ -25,7 +26,6 @@ import {
 const FOLDS_OF_ONE_LOAD = 4;
 /** Fewer requests than this only repeat the profile that the fit starts from. */
 const LEAST_REQUESTS = 20;
-const JITTER_STEPS = 10;
 /** Without this much less error in the p99 of TTFT there is no jitter, relative. */
 const WORTH_JITTER = 0.05;
 /** Ratio of the slowness of two loads above which they are said to contradict each other. */
@@ -42,11 +42,7 @@ const WORTH_SPEEDS = 0.85;
 export type BenchOptions = LoadFitOptions & Pick<CalibrationOptions, 'source' | 'command'>;
 
 /** Relative errors of means, percent, positive when the simulator says more. */
-export interface BenchErrors {
-  readonly ttft: number;
-  readonly tpot: number;
-  readonly e2e: number;
-}
+export type BenchErrors = Readonly<Record<'ttft' | 'tpot' | 'e2e', number>>;
 
 /** Requests that are left out together: a load, or a stretch of the only load. */
 interface BenchFold {
@@ -108,7 +104,7 @@ export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOpt
     requestOverheadMs: Number(fit.requestOverheadMs.toPrecision(4)),
     slowness: fit.slowness,
   };
-  const jitter = bestJitter(fitted, rounded, options);
+  const jitter = jitterOf(fitted, rounded, options);
   const times = fitted.map((load) => simulatedTimes(load, rounded, options));
   const assessed = folds.map(({ name, members }, f): BenchFold => {
     const unseen = fitted.map((load, l) =>
@@ -181,12 +177,11 @@ function fitAndLeaveOut(
   options: LoadFitOptions,
   near: readonly Candidate[] = [],
 ): { fit: LoadFit; others: readonly LoadFit[] } {
-  const none = loads.map(() => new Set<number>());
   const without = (fit: Candidate) =>
     folds.map(({ members }) => fitLoads(loads, members, options, { near: [fit], isShort: true }));
-  const fit = fitLoads(loads, none, options, { near });
+  const fit = fitLoads(loads, null, options, { near });
   const others = without(fit);
-  const again = fitLoads(loads, none, options, { near: others, isShort: true });
+  const again = fitLoads(loads, null, options, { near: others, isShort: true });
   return again.cost < WORTH_REFIT * fit.cost ? { fit: again, others: without(again) } : { fit, others };
 }
 
@@ -199,8 +194,7 @@ function fitOfChangingSpeed(
   worth: number,
 ): ReturnType<typeof fitAndLeaveOut> | null {
   const varying = { ...options, speedVaries: true };
-  const none = loads.map(() => new Set<number>());
-  const near = fitLoads(loads, none, varying, { near: [steady], isShort: true });
+  const near = fitLoads(loads, null, varying, { near: [steady], isShort: true });
   return near.cost < worth * steady.cost ? fitAndLeaveOut(loads, folds, varying, [near]) : null;
 }
 
@@ -243,15 +237,14 @@ function warningsOf(folds: readonly BenchFold[], isConverged: boolean): string[]
 }
 
 /** The share of the overhead that varies with which the p99 of TTFT comes nearest. */
-function bestJitter(loads: readonly FittedLoad[], candidate: Candidate, options: BenchOptions): number {
-  const errors = Array.from({ length: JITTER_STEPS + 1 }, (_, step) =>
+function jitterOf(loads: readonly FittedLoad[], candidate: Candidate, options: BenchOptions): number {
+  const errors = JITTERS.map((jitter) =>
     loads.reduce((sum, load) => {
-      const { ttftMs } = simulatedTimes(load, candidate, options, { jitter: step / JITTER_STEPS });
+      const { ttftMs } = simulatedTimes(load, candidate, options, { jitter });
       return sum + Math.abs(Math.log(summarize(ttftMs).p99 / summarize(load.measured.ttftMs).p99));
     }, 0),
   );
-  const least = Math.min(...errors);
-  return errors[0] - least < WORTH_JITTER * loads.length ? 0 : errors.indexOf(least) / JITTER_STEPS;
+  return bestJitter(errors, WORTH_JITTER * loads.length);
 }
 
 /** Requests that are left out at a time: each load, or stretches of the only one. */
@@ -270,20 +263,15 @@ function foldsOf(loads: readonly FittedLoad[]): Fold[] {
 }
 
 function meansOver(members: readonly ReadonlySet<number>[], times: readonly (Times | null)[]): BenchErrors {
-  const means = (of: (times: Times) => Float64Array) =>
-    mean(
-      members
-        .flatMap((set, l) => [...set].map((i) => of(times[l]!)[i]!))
-        .filter((value) => Number.isFinite(value)),
-    );
-  return {
-    ttft: means(({ ttftMs }) => ttftMs),
-    tpot: means(({ tpotMs }) => tpotMs),
-    e2e: means(({ e2eMs }) => e2eMs),
-  };
+  const ofAll = (what: keyof BenchErrors) =>
+    members.flatMap((set, l) => [...set].map((i) => times[l]![`${what}Ms`][i]));
+  return eachTime((what) => mean(ofAll(what).filter(Number.isFinite)));
 }
 
 function errorsOf(simulatedMs: BenchErrors, measuredMs: BenchErrors): BenchErrors {
-  const error = (what: keyof BenchErrors) => 100 * (simulatedMs[what] / measuredMs[what] - 1);
-  return { ttft: error('ttft'), tpot: error('tpot'), e2e: error('e2e') };
+  return eachTime((what) => 100 * (simulatedMs[what] / measuredMs[what] - 1));
+}
+
+function eachTime(of: (what: keyof BenchErrors) => number): BenchErrors {
+  return { ttft: of('ttft'), tpot: of('tpot'), e2e: of('e2e') };
 }

@@ -1,6 +1,6 @@
 import { Matrix, solve } from 'ml-matrix';
 import { type EngineConstants, VLLM_V1 } from '../data/engine-constants.ts';
-import { leastSquares, robust } from './least-squares.ts';
+import { bestJitter, JITTERS, leastSquares, normalEquations, robust } from './least-squares.ts';
 import { measuredLatencies, type ServedLoad, simulateServedLoad } from './served-load.ts';
 
 /**
@@ -33,8 +33,6 @@ const PRIORS = {
 /** Path of a constant that is fitted to means. */
 type FittedPath = keyof typeof PRIORS;
 const PATHS = Object.keys(PRIORS) as FittedPath[];
-/** Steps of the jitter that are tried. */
-const JITTER_STEPS = 10;
 
 /** Errors that a load well described has, relative. */
 const E2E_SPREAD = 0.02;
@@ -65,7 +63,7 @@ export function fitEngineConstants(loads: readonly ServedLoad[]): EngineConstant
   );
   const constants = constantsAt(parameters);
   const errors = loads.map((load) => p99Errors(load, constants));
-  return { ...constants, requestOverheadJitter: bestJitter(errors) };
+  return { ...constants, requestOverheadJitter: jitterOf(errors) };
 }
 
 /**
@@ -86,25 +84,18 @@ export function leftOutConstants(
   const priors = priorResiduals(logs);
   const groupOf = ({ model, gpu }: ServedLoad) => `${model} on ${gpu}`;
   const without = (group: string): EngineConstants => {
-    const rows: number[][] = [];
-    const values: number[] = [];
-    for (const [l, ofLoad] of residuals.entries()) {
-      if (groupOf(loads[l]) === group) continue;
-      for (const [r, residual] of ofLoad.entries()) {
-        rows.push(moved.map((column) => (column[l][r] - residual) / DIFFERENCE));
-        values.push(residual);
-      }
-    }
-    for (const [i, residual] of priors.entries()) {
-      rows.push(logs.map((_, other) => (other === i ? 1 / PRIORS[PATHS[i]][1] : 0)));
-      values.push(residual);
-    }
-    const jacobian = new Matrix(rows);
-    const transposed = jacobian.transpose();
-    const step = solve(transposed.mmul(jacobian), transposed.mmul(Matrix.columnVector(values)));
+    const others = <T>(byLoad: readonly T[]) => byLoad.filter((_, l) => groupOf(loads[l]) !== group);
+    const values = others(residuals).flat();
+    const columns = moved.map((column) => others(column).flat());
+    const slopes = new Matrix([
+      ...values.map((value, row) => columns.map((column) => (column[row] - value) / DIFFERENCE)),
+      ...Matrix.diag(PATHS.map((path) => 1 / PRIORS[path][1])).to2DArray(),
+    ]);
+    const { curvature, gradient } = normalEquations(slopes, [...values, ...priors]);
+    const step = solve(curvature, gradient);
     return {
       ...constantsAt(logs.map((log, i) => log - step.get(i, 0))),
-      requestOverheadJitter: bestJitter(jitterErrors.filter((_, l) => groupOf(loads[l]) !== group)),
+      requestOverheadJitter: jitterOf(others(jitterErrors)),
     };
   };
   const byGroup = new Map<string, EngineConstants>();
@@ -127,18 +118,15 @@ function meanResiduals(load: ServedLoad, constants: EngineConstants): number[] {
 
 /** Errors of the p99 of the time to first token, in logarithms and without their signs, for each jitter tried. */
 function p99Errors(load: ServedLoad, constants: EngineConstants): number[] {
-  return Array.from({ length: JITTER_STEPS + 1 }, (_, step) => {
-    const tried = { ...constants, requestOverheadJitter: step / JITTER_STEPS };
+  return JITTERS.map((requestOverheadJitter) => {
+    const tried = { ...constants, requestOverheadJitter };
     return Math.abs(Math.log(simulateServedLoad(load, tried, SHARE).ttftP99 / load.ttft_p99_ms));
   });
 }
 
 /** The jitter with the least sum of errors over loads. */
-function bestJitter(errors: readonly (readonly number[])[]): number {
-  const sums = Array.from({ length: JITTER_STEPS + 1 }, (_, step) =>
-    errors.reduce((sum, ofLoad) => sum + ofLoad[step], 0),
-  );
-  return sums.indexOf(Math.min(...sums)) / JITTER_STEPS;
+function jitterOf(errors: readonly (readonly number[])[]): number {
+  return bestJitter(JITTERS.map((_, step) => errors.reduce((sum, ofLoad) => sum + ofLoad[step], 0)));
 }
 
 function priorResiduals(logs: readonly number[]): number[] {

@@ -12,14 +12,9 @@ export interface LeastSquaresOptions {
   readonly bounds?: { readonly lower: readonly number[]; readonly upper: readonly number[] };
 }
 
-export interface LeastSquares {
-  readonly parameters: readonly number[];
-  /** Jacobian transposed times Jacobian, at the parameters. */
-  readonly curvature: Matrix;
-}
-
 /**
- * Parameters with the least sum of squared residuals, by Levenberg-Marquardt. Deterministic.
+ * Parameters with the least sum of squared residuals, by Levenberg-Marquardt, and the curvature there: Jacobian transposed times
+ * Jacobian. Deterministic.
  *
  * @param options.difference Step of the finite differences. Default 1e-3.
  * @param options.slopes Of the residuals by the parameters, taken to be the same everywhere. Default: measured at each step.
@@ -38,7 +33,7 @@ export function leastSquares(
     damping: firstDamping = 1e-2,
     bounds,
   }: LeastSquaresOptions = {},
-): LeastSquares {
+) {
   const equationsAt = (at: readonly number[], residuals: readonly number[]) =>
     normalEquations(slopes ?? slopesAt(residualsAt, at, residuals, difference), residuals);
   let parameters = start;
@@ -97,10 +92,8 @@ function slopesAt(
   return new Matrix(columns).transpose();
 }
 
-function normalEquations(
-  slopes: Matrix,
-  residuals: readonly number[],
-): { curvature: Matrix; gradient: Matrix } {
+/** Their solution is the step of Gauss and Newton, negated. */
+export function normalEquations(slopes: Matrix, residuals: readonly number[]) {
   const transposed = slopes.transpose();
   return {
     curvature: transposed.mmul(slopes),
@@ -108,11 +101,20 @@ function normalEquations(
   };
 }
 
+/** Shares of a request's overhead that are tried as the part that varies. */
+export const JITTERS: readonly number[] = Array.from({ length: 11 }, (_, step) => step / 10);
+
+/** The one of `JITTERS` with the least error; 0 where that is not less by `worth`. */
+export function bestJitter(errors: readonly number[], worth = 0): number {
+  const least = Math.min(...errors);
+  return errors[0] - least < worth ? 0 : JITTERS[errors.indexOf(least)];
+}
+
 /** Its square grows with the residual beyond one spread, not with its square. */
 export function robust(residual: number): number {
   return Math.sign(residual) * Math.sqrt(2 * (Math.sqrt(1 + residual ** 2) - 1));
 }
 
-function sumOfSquares(values: readonly number[]): number {
+export function sumOfSquares(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value * value, 0);
 }

@@ -10,7 +10,7 @@ import { mean, percentileOfSorted, sampleDeviation } from '@servegym/simulator/s
 import { inverse, Matrix } from 'ml-matrix';
 import { ProfileError } from '../schema/read-json.ts';
 import { coefficientOf, coefficientsOf, type LawCoefficient, likelySpreads, mapLaw } from './fit-law.ts';
-import { leastSquares, robust } from './least-squares.ts';
+import { leastSquares, robust, sumOfSquares } from './least-squares.ts';
 import { type FittedLoad, type Times, timesOf } from './measured-load.ts';
 
 /** Parameters that a fit to served loads moves: the law, and the time before a request is scheduled. */
@@ -51,6 +51,7 @@ const STARTS = 4;
 const START_RANGE = 0.02;
 /** Steps of the finite differences, in logarithms: wide at first, as requests that change iterations make steps. */
 const DIFFERENCES = [0.1, 0.03];
+const SEARCH = { tolerance: 1e-4, damping: 1 };
 /**
  * Spread over what the curvature says: the 16 groups of a load share its requests and the errors of the law there, and
  * count as one.
@@ -81,10 +82,11 @@ export interface LoadFitOptions {
   readonly startSpread?: number;
 }
 
+/** What a fit to served loads moves. */
+type ServerTimes = Pick<EngineProfile, 'requestOverheadMs'> & { readonly law: IterationLaw };
+
 /** One point of the search. */
-export interface Candidate {
-  readonly law: IterationLaw;
-  readonly requestOverheadMs: number;
+export interface Candidate extends ServerTimes {
   /** Time of each load over that of the law: above 1 the server was slower than in the others. */
   readonly slowness: readonly number[];
 }
@@ -106,52 +108,40 @@ export interface LoadFit extends Candidate {
  *
  * Levenberg-Marquardt on the logarithms, within bounds, from several starts: queues make the cost anything but convex.
  *
- * @param leftOut Requests of each load that are not fitted.
+ * @param leftOut Requests of each load that are not fitted; `null`: none.
  * @param starts Ends of other fits. Alone they make a short search; without any, the space is searched.
  */
 export function fitLoads(
   loads: readonly FittedLoad[],
-  leftOut: readonly ReadonlySet<number>[],
+  leftOut: readonly ReadonlySet<number>[] | null,
   options: LoadFitOptions,
   starts: { readonly near?: readonly Candidate[]; readonly isShort?: boolean } = {},
 ): LoadFit {
   const space = fitSpace(loads, options);
-  const residuals = new LoadResiduals(space, loads, leftOut, options);
+  const residuals = loadResiduals(space, loads, leftOut, options);
   const { lower, upper } = space;
   const search = (from: readonly number[]) =>
     DIFFERENCES.reduce(
       ({ parameters: logs }, difference) =>
-        leastSquares((at) => residuals.at(at), logs, {
-          difference,
-          tolerance: 1e-4,
-          damping: 1,
-          bounds: { lower, upper },
-        }),
+        leastSquares(residuals.at, logs, { ...SEARCH, difference, bounds: { lower, upper } }),
       { parameters: from, curvature: new Matrix(0, 0) },
     );
-  const endsFrom = (froms: readonly (readonly number[])[]) =>
-    froms
-      .map((from) => {
-        const { parameters: logs, curvature } = search(from);
-        return { logs, curvature, cost: residuals.cost(logs) };
-      })
-      .sort((a, b) => a.cost - b.cost);
+  const costAt = (logs: readonly number[]) => sumOfSquares(residuals.at(logs));
+  const endsFrom = (froms: readonly (readonly number[])[]) => cheapestFirst(froms.map(search), costAt);
   const nearby = (starts.near ?? []).map(space.logsOf);
   const froms =
-    starts.isShort === true
-      ? nearby
-      : [space.origin, ...nearby, ...promisingStarts(space, (logs) => residuals.cost(logs))];
+    starts.isShort === true ? nearby : [space.origin, ...nearby, ...promisingStarts(space, costAt)];
   const first = endsFrom(froms);
-  residuals.weighBy(space.at(first[0].logs));
-  const ends = endsFrom(first.slice(0, STARTS).map(({ logs }) => logs));
+  residuals.weighBy(space.at(first[0].parameters));
+  const ends = endsFrom(first.slice(0, STARTS).map(({ parameters }) => parameters));
   const [best, second] = ends;
   const isAsGood = ({ cost }: { readonly cost: number }) => cost <= best.cost * (1 + SAME_SHARE) + SAME_COST;
-  const equals = ends.filter(isAsGood).map(({ logs }) => logs);
+  const equals = ends.filter(isAsGood).map(({ parameters }) => parameters);
   return {
-    ...space.at(best.logs),
+    ...space.at(best.parameters),
     cost: best.cost,
     isConverged: second === undefined || isAsGood(second),
-    ...knowledgeOf(space, best.logs, best.curvature, equals),
+    ...knowledgeOf(space, best.parameters, best.curvature, equals),
   };
 }
 
@@ -226,77 +216,50 @@ function fitSpace(
 }
 
 /** Deviations of simulated loads from the measured ones, each in its spread, and those of the candidate from the start. */
-class LoadResiduals {
-  readonly #space: FitSpace;
-  readonly #loads: readonly FittedLoad[];
-  readonly #groups: readonly (readonly (readonly number[])[])[];
-  readonly #options: LoadFitOptions;
-  #scatter: readonly Scatter[];
-  #meanError = MEAN_ERROR;
-  /** A step along the slowness of one load leaves the others as they were. */
-  #known: { key: string; residuals: readonly number[] }[] = [];
-
-  constructor(
-    space: FitSpace,
-    loads: readonly FittedLoad[],
-    leftOut: readonly ReadonlySet<number>[],
-    options: LoadFitOptions,
-  ) {
-    this.#space = space;
-    this.#loads = loads;
-    this.#options = options;
-    this.#groups = loads.map(({ groups }, l) =>
-      groups.map((group) => group.filter((i) => !leftOut[l].has(i))).filter((group) => group.length > 0),
-    );
-    this.#scatter = loads.map(() => SCATTER);
-  }
-
-  at(coordinates: readonly number[]): readonly number[] {
-    return [
-      ...this.#loads.flatMap((_, l) => this.#ofLoad(coordinates, l)),
-      ...this.#space.priorAt(coordinates),
-    ];
-  }
-
-  cost(coordinates: readonly number[]): number {
-    return this.at(coordinates).reduce((sum, value) => sum + value * value, 0);
-  }
-
-  /** Weighs the residuals by the scatter and the errors that are left under a candidate. */
-  weighBy(pilot: Candidate): void {
-    const loads = this.#loads;
-    const times = loads.map((_, l) => this.#timesOf(pilot, l));
-    this.#scatter = loads.map((load, l) => scatterOf(load, times[l]));
-    // The errors that a fit leaves in fewer loads than it has parameters are not those of the law.
-    if (loads.length > this.#space.parameters.length)
-      this.#meanError = meanErrorOf(loads.flatMap((load, l) => groupErrors(load, this.#groups[l], times[l])));
-    this.#known = [];
-  }
-
-  #timesOf(candidate: Candidate, l: number): Times {
-    const slowness = candidate.slowness[l];
-    return simulatedTimes(this.#loads[l], candidate, this.#options, { slowness });
-  }
-
-  #ofLoad(coordinates: readonly number[], l: number): readonly number[] {
-    const groups = this.#groups[l];
-    if (groups.length === 0) return [];
-    const count = this.#space.parameters.length;
+function loadResiduals(
+  space: FitSpace,
+  loads: readonly FittedLoad[],
+  leftOut: readonly ReadonlySet<number>[] | null,
+  options: LoadFitOptions,
+) {
+  const count = space.parameters.length;
+  const groups = loads.map((load, l) =>
+    load.groups.map((group) => group.filter((i) => !leftOut?.[l].has(i))).filter((group) => group.length > 0),
+  );
+  let scatter: readonly Scatter[] = loads.map(() => SCATTER);
+  let meanError = MEAN_ERROR;
+  // A step along the slowness of one load leaves the others as they were.
+  let known: { key: string; residuals: readonly number[] }[] = [];
+  const timesUnder = (candidate: Candidate, l: number) =>
+    simulatedTimes(loads[l], candidate, options, { slowness: candidate.slowness[l] });
+  const ofLoad = (coordinates: readonly number[], l: number): readonly number[] => {
+    if (groups[l].length === 0) return [];
     const key = [...coordinates.slice(0, count), coordinates[count + l]].join();
-    if (this.#known[l]?.key !== key) {
-      const times = this.#timesOf(this.#space.at(coordinates), l);
-      const ofLoad = residuals(this.#loads[l], groups, times, this.#scatter[l], this.#meanError);
-      this.#known[l] = { key, residuals: ofLoad };
+    if (known[l]?.key !== key) {
+      const times = timesUnder(space.at(coordinates), l);
+      known[l] = { key, residuals: residuals(loads[l], groups[l], times, scatter[l], meanError) };
     }
-    return this.#known[l].residuals;
-  }
+    return known[l].residuals;
+  };
+  return {
+    at: (coordinates: readonly number[]): readonly number[] => [
+      ...loads.flatMap((_, l) => ofLoad(coordinates, l)),
+      ...space.priorAt(coordinates),
+    ],
+    /** Weighs the residuals by the scatter and the errors that are left under a candidate. */
+    weighBy(pilot: Candidate): void {
+      const times = loads.map((_, l) => timesUnder(pilot, l));
+      scatter = loads.map((load, l) => scatterOf(load, times[l]));
+      // The errors that a fit leaves in fewer loads than it has parameters are not those of the law.
+      if (loads.length > count)
+        meanError = meanErrorOf(loads.flatMap((load, l) => groupErrors(load, groups[l], times[l])));
+      known = [];
+    },
+  };
 }
 
 /** A parameter of a candidate, in its unit. */
-export function parameterOf(
-  { law, requestOverheadMs }: Pick<Candidate, 'law' | 'requestOverheadMs'>,
-  name: BenchParameter,
-): number {
+export function parameterOf({ law, requestOverheadMs }: ServerTimes, name: BenchParameter): number {
   return name === 'requestOverheadMs' ? requestOverheadMs : coefficientOf(law, name)!;
 }
 
@@ -306,7 +269,7 @@ export function parameterOf(
  */
 export function simulatedTimes(
   { load, trace }: FittedLoad,
-  { law, requestOverheadMs }: Pick<Candidate, 'law' | 'requestOverheadMs'>,
+  { law, requestOverheadMs }: ServerTimes,
   { start, weights = 'FP16', maxNumSeqs, maxNumBatchedTokens, kvBlocks }: LoadFitOptions,
   { jitter = 0, slowness = 1 }: { readonly jitter?: number; readonly slowness?: number } = {},
 ): Times {
@@ -343,7 +306,7 @@ export function simulatedTimes(
  */
 export function requestError(
   loads: readonly FittedLoad[],
-  fit: Pick<Candidate, 'law' | 'requestOverheadMs'>,
+  fit: ServerTimes,
   options: LoadFitOptions,
 ): number {
   const times = loads.map((load) => simulatedTimes(load, fit, options));
@@ -392,11 +355,10 @@ function residuals(
 
 /** Mean error of the groups, within what is likely of a law. */
 function meanErrorOf(errors: ReturnType<typeof groupErrors>): Scatter {
-  const of = (what: keyof Scatter) => {
+  return eachScatter((what) => {
     const sizes = errors.map((error) => Math.abs(error[what])).filter(Number.isFinite);
     return Math.min(MEAN_ERROR[what], Math.max(LEAST_MEAN_ERROR[what], mean(sizes)));
-  };
-  return { ttft: of('ttft'), tpot: of('tpot') };
+  });
 }
 
 /**
@@ -424,16 +386,16 @@ function idleCoordinates(parameters: readonly BenchParameter[], units: readonly 
 
 /** Scatter of a load's requests about the simulated ones. */
 function scatterOf({ measured }: FittedLoad, times: Times): Scatter {
-  const deviation = (of: (times: Times) => Float64Array, most: number) => {
-    const logs = Array.from(of(times), (value, i) => Math.log(value / of(measured)[i])).filter(
-      Number.isFinite,
-    );
-    return logs.length < 2 ? most : Math.min(most, Math.max(LEAST_SCATTER, sampleDeviation(logs)));
-  };
-  return {
-    ttft: deviation(({ ttftMs }) => ttftMs, SCATTER.ttft),
-    tpot: deviation(({ tpotMs }) => tpotMs, SCATTER.tpot),
-  };
+  return eachScatter((what) => {
+    const [simulated, own] = [times[`${what}Ms`], measured[`${what}Ms`]];
+    const logs = Array.from(simulated, (ms, i) => Math.log(ms / own[i])).filter(Number.isFinite);
+    const deviation = logs.length < 2 ? SCATTER[what] : sampleDeviation(logs);
+    return Math.min(SCATTER[what], Math.max(LEAST_SCATTER, deviation));
+  });
+}
+
+function eachScatter(of: (what: keyof Scatter) => number): Scatter {
+  return { ttft: of('ttft'), tpot: of('tpot') };
 }
 
 /** No part of an iteration takes longer than the fastest requests that it was a part of. */
@@ -473,11 +435,20 @@ function promisingStarts(
       return low + random.uniform() * (high - low);
     }),
   );
+  const ascending = cheapestFirst(
+    points.map((parameters) => ({ parameters })),
+    costAt,
+  );
+  return ascending.slice(0, STARTS).map(({ parameters }) => parameters);
+}
+
+function cheapestFirst<Point extends { readonly parameters: readonly number[] }>(
+  points: readonly Point[],
+  costAt: (parameters: readonly number[]) => number,
+) {
   return points
-    .map((logs) => ({ logs, cost: costAt(logs) }))
-    .sort((a, b) => a.cost - b.cost)
-    .slice(0, STARTS)
-    .map(({ logs }) => logs);
+    .map((point) => ({ ...point, cost: costAt(point.parameters) }))
+    .sort((a, b) => a.cost - b.cost);
 }
 
 /** @param ends Coordinates that cost about as little as the best. */

@@ -170,17 +170,10 @@ export class OperatorTables {
     if (table === undefined) {
       throw missing(`matrix multiplications in ${precision}`, this.gemmPrecisions);
     }
-    const [n0, n1, nShare] = bracket(table.ns, n);
-    const [k0, k1, kShare] = bracket(table.ks, k);
+    const [ns, ks] = [bracket(table.ns, n), bracket(table.ks, k)];
     let log = 0;
-    for (const [atN, weightN] of [
-      [n0, 1 - nShare],
-      [n1, nShare],
-    ]) {
-      for (const [atK, weightK] of [
-        [k0, 1 - kShare],
-        [k1, kShare],
-      ]) {
+    for (const [atN, weightN] of ns) {
+      for (const [atK, weightK] of ks) {
         const weight = weightN * weightK;
         if (weight === 0) continue;
         const times = table.cells.get(`${atN}x${atK}`);
@@ -189,7 +182,7 @@ export class OperatorTables {
       }
     }
     // Larger weights than any measured take as much longer.
-    return Math.exp(log) * Math.max(1, n / n1) * Math.max(1, k / k1);
+    return Math.exp(log) * Math.max(1, n / ns[1][0]) * Math.max(1, k / ks[1][0]);
   }
 
   /** Quantization of m x k activations to 8 bits; 0 where the tables have none. */
@@ -215,7 +208,8 @@ export class OperatorTables {
   decodeAttention(shape: AttentionShape, sequences: number): DecodeAttention {
     return remembered(this.#decode, [shape, sequences], () => {
       const { rows, scale } = this.#attentionRows('generation_attention', shape);
-      return decodeOf(rows, this.#kvBytes(rows[0]), scale, sequences);
+      const kvBytes = 2 * kvHeadsOf(rows[0]) * Number(rows[0].head_dim) * bytesOf(shape.kvPrecision);
+      return decodeOf(rows, kvBytes, scale, sequences);
     });
   }
 
@@ -268,7 +262,7 @@ export class OperatorTables {
     });
     const scaleOf = (table: ExpertTable) => expertWork(shape) / expertWork(table.shape);
     const usualUs = (table: ExpertTable) => scaleOf(table) * beyond(table.skewed, USUAL_TOKENS);
-    const best = nearest.reduce((a, b) => (usualUs(b) < usualUs(a) ? b : a));
+    const best = leastBy(nearest, usualUs);
     if (distance(best.shape) > 0)
       this.notes.add(`experts ${expertLabel(shape)}: as of ${expertLabel(best.shape)}, by their size`);
     return { table: best, scale: scaleOf(best) };
@@ -279,13 +273,9 @@ export class OperatorTables {
     return remembered(this.#decode, [shape, sequences], () => {
       const { rows, scale } = this.#moduleRows(shape, 'generation_module');
       // All contexts count of attention that reads few tokens of long ones.
-      const kvBytes = LATENT_KV_WIDTH * (shape.kvPrecision === 'fp8' ? 1 : 2);
-      const { launchUs, perContextTokenUs } = decodeOf(
-        rows,
-        shape.table === 'mla' ? kvBytes : Number.POSITIVE_INFINITY,
-        1,
-        sequences,
-      );
+      const kvBytes =
+        shape.table === 'mla' ? LATENT_KV_WIDTH * bytesOf(shape.kvPrecision) : Number.POSITIVE_INFINITY;
+      const { launchUs, perContextTokenUs } = decodeOf(rows, kvBytes, 1, sequences);
       return { launchUs: scale * launchUs, perContextTokenUs: scale * perContextTokenUs };
     });
   }
@@ -301,19 +291,12 @@ export class OperatorTables {
     const products = ofHeads(this.#rows.mla_bmm);
     if (table !== 'mla' || rows.length === 0 || products.length === 0) return null;
     return remembered(this.#decode, ['kernels', heads, kvPrecision, sequences], () => {
-      const attention = decodeOf(rows, LATENT_KV_WIDTH * (kvPrecision === 'fp8' ? 1 : 2), 1, sequences);
-      const launchUs = ['mla_gen_pre', 'mla_gen_post'].reduce(
-        (sum, name) =>
-          sum +
-          beyond(
-            timesBy(
-              products.filter((row) => row.op_name === name),
-              'num_tokens',
-            ),
-            sequences,
-          ),
-        attention.launchUs,
-      );
+      const attention = decodeOf(rows, LATENT_KV_WIDTH * bytesOf(kvPrecision), 1, sequences);
+      let { launchUs } = attention;
+      for (const name of ['mla_gen_pre', 'mla_gen_post']) {
+        const ofName = products.filter((row) => row.op_name === name);
+        launchUs += beyond(timesBy(ofName, 'num_tokens'), sequences);
+      }
       return { ...attention, launchUs };
     });
   }
@@ -382,8 +365,7 @@ export class OperatorTables {
     const distance = (row: OperatorRow) =>
       Math.abs(Math.log(Number(row.num_v_heads) / valueHeads)) +
       Math.abs(Math.log(Number(row.num_k_heads) / keyHeads)) / 4;
-    let best = all[0];
-    for (const row of all) if (distance(row) < distance(best)) best = row;
+    const best = leastBy(all, distance);
     const rows = all.filter(
       (row) =>
         row.num_v_heads === best.num_v_heads &&
@@ -414,20 +396,17 @@ export class OperatorTables {
     const ofPrecision = all.filter((row) => row.kv_cache_dtype === shape.kvPrecision);
     if (ofPrecision.length === 0)
       throw missing(`attention over a KV cache in ${shape.kvPrecision}`, precisions);
-    // A table may give the KV heads of plain multi-head attention as 0.
-    const kvHeads = (row: OperatorRow) => Number(row.num_key_value_heads) || Number(row.num_heads);
     const distance = (row: OperatorRow) =>
       Math.abs(Math.log(Number(row.num_heads) / shape.queryHeads)) +
-      2 * Math.abs(Math.log(kvHeads(row) / shape.kvHeads)) +
+      2 * Math.abs(Math.log(kvHeadsOf(row) / shape.kvHeads)) +
       4 * Math.abs(Math.log(Number(row.head_dim) / shape.headSize)) +
       windowDistance(windowOf(row), shape.window === 0 ? Number.POSITIVE_INFINITY : shape.window);
-    let best = ofPrecision[0];
-    for (const row of ofPrecision) if (distance(row) < distance(best)) best = row;
+    const best = leastBy(ofPrecision, distance);
     const keys = ['num_heads', 'num_key_value_heads', 'head_dim', 'window_size'];
     const rows = ofPrecision.filter((row) => keys.every((key) => row[key] === best[key]));
     if (distance(best) === 0) return { rows, scale: 1 };
     this.notes.add(
-      `${file.replace('_', ' ')} of ${shape.queryHeads}/${shape.kvHeads} heads of ${shape.headSize}${shape.window === 0 ? '' : ` in a window of ${shape.window}`}: as of ${best.num_heads}/${kvHeads(best)} of ${best.head_dim}`,
+      `${file.replace('_', ' ')} of ${shape.queryHeads}/${shape.kvHeads} heads of ${shape.headSize}${shape.window === 0 ? '' : ` in a window of ${shape.window}`}: as of ${best.num_heads}/${kvHeadsOf(best)} of ${best.head_dim}`,
     );
     const work = (queryHeads: number, kv: number, size: number) =>
       (file === 'context_attention' ? queryHeads : kv) * size;
@@ -435,15 +414,14 @@ export class OperatorTables {
       rows,
       scale:
         work(shape.queryHeads, shape.kvHeads, shape.headSize) /
-        work(Number(best.num_heads), kvHeads(best), Number(best.head_dim)),
+        work(Number(best.num_heads), kvHeadsOf(best), Number(best.head_dim)),
     };
   }
+}
 
-  /** KV of one token on one GPU in one layer, bytes. */
-  #kvBytes(row: OperatorRow): number {
-    const heads = Number(row.num_key_value_heads) || Number(row.num_heads);
-    return 2 * heads * Number(row.head_dim) * (row.kv_cache_dtype === 'fp8' ? 1 : 2);
-  }
+/** KV heads of a measured attention; a table may give those of plain multi-head attention as 0. */
+function kvHeadsOf(row: OperatorRow): number {
+  return Number(row.num_key_value_heads) || Number(row.num_heads);
 }
 
 /** Names of what the tables of modules measure. */
@@ -459,6 +437,11 @@ const MODULES: Readonly<Record<ModuleShape['table'], string>> = {
 function onlyOr(rows: readonly OperatorRow[], column: string, wanted: string): unknown {
   const values = new Set(rows.map((row) => row[column]));
   return values.size === 1 ? rows[0][column] : wanted;
+}
+
+/** Bytes of a number in the KV cache. */
+function bytesOf(kvPrecision: string): number {
+  return kvPrecision === 'fp8' ? 1 : 2;
 }
 
 /** The value of a key, made when it is first needed. */
@@ -502,36 +485,38 @@ function decodeOf(rows: readonly OperatorRow[], kvBytes: number, scale: number, 
     return { batch, launchUs, slope: lineOf(cold, launchUs).slope * scale };
   });
   const slopes = fits.flatMap(({ batch, slope }) => (slope === null ? [] : [{ size: batch, us: slope }]));
-  const usual = quantile(
-    slopes.map(({ us: slope }) => slope).sort((a, b) => a - b),
-    0.5,
-  );
+  const ascending = slopes.map(({ us: slope }) => slope).sort((a, b) => a - b);
+  const usual = quantile(ascending, 0.5);
   const likely = slopes.filter(({ us: slope }) => slope >= LEAST_SLOPE * usual);
+  const launches = fits.map(({ batch, launchUs }) => ({ size: batch, us: launchUs }));
   return {
-    launchUs: timeAt(
-      fits.map(({ batch, launchUs }) => ({ size: batch, us: launchUs })),
-      sequences,
-    ),
+    launchUs: timeAt(launches, sequences),
     perContextTokenUs: timeAt(likely, Math.min(sequences, likely.at(-1)!.size)),
   };
 }
 
 /** The line of times with the least squared relative errors; through `intercept` where it is given. */
 function lineOf(times: KernelTimes, intercept?: number): { slope: number; intercept: number } {
-  let [oo, ox, xx, oy, xy] = [0, 0, 0, 0, 0];
-  for (const { size, us: time } of times) {
-    const [one, x] = [1 / time, size / time];
-    const rest = intercept === undefined ? 1 : 1 - intercept / time;
-    oo += one * one;
-    ox += one * x;
+  const { first, second, both, isSingular } = twoFactors(
+    times.map(({ size, us: time }) => [1 / time, size / time, intercept ? 1 - intercept / time : 1]),
+  );
+  if (intercept !== undefined) return { slope: Math.max(0, second), intercept };
+  return isSingular ? { slope: 0, intercept: first } : { slope: both[1], intercept: both[0] };
+}
+
+/** Factors of two values with the least squared errors, of [one value, the other, target]: each alone, and both. */
+function twoFactors(rows: readonly (readonly [number, number, number])[]) {
+  let [xx, xz, zz, xy, zy] = [0, 0, 0, 0, 0];
+  for (const [x, z, y] of rows) {
     xx += x * x;
-    oy += one * rest;
-    xy += x * rest;
+    xz += x * z;
+    zz += z * z;
+    xy += x * y;
+    zy += z * y;
   }
-  if (intercept !== undefined) return { slope: Math.max(0, xy / xx), intercept };
-  const determinant = oo * xx - ox * ox;
-  if (determinant === 0) return { slope: 0, intercept: oy / oo };
-  return { slope: (xy * oo - oy * ox) / determinant, intercept: (oy * xx - xy * ox) / determinant };
+  const determinant = xx * zz - xz * xz;
+  const both = [(xy * zz - zy * xz) / determinant, (zy * xx - xy * xz) / determinant] as const;
+  return { first: xy / xx, second: zy / zz, both, isSingular: determinant === 0 };
 }
 
 /** Times of single prompts by their tokens. */
@@ -556,23 +541,15 @@ function prefillOf(rows: readonly OperatorRow[], scale: number): PrefillAttentio
   const window = windowOf(rows[0]);
   const times = promptTimes(rows, scale);
   const launchUs = times[0].us;
-  let [tt, tp, pp, ty, py] = [0, 0, 0, 0, 0];
-  for (const { size, us: time } of times) {
-    if (size < LEAST_PROMPT) continue;
-    const pairs = pairsOf(size, window);
-    const [x, z, y] = [size / time, pairs / time, (time - launchUs) / time];
-    tt += x * x;
-    tp += x * z;
-    pp += z * z;
-    ty += x * y;
-    py += z * y;
-  }
-  const determinant = tt * pp - tp * tp;
-  const perTokenUs = (ty * pp - py * tp) / determinant;
-  const perPairUs = (py * tt - ty * tp) / determinant;
+  const { first, second, both } = twoFactors(
+    times
+      .filter(({ size }) => size >= LEAST_PROMPT)
+      .map(({ size, us: time }) => [size / time, pairsOf(size, window) / time, (time - launchUs) / time]),
+  );
+  const [perTokenUs, perPairUs] = both;
   // Either alone where the other would be negative.
-  if (!(perTokenUs > 0)) return { launchUs, tokensUs: () => 0, perPairUs: Math.max(0, py / pp) };
-  const slope = perPairUs > 0 ? perTokenUs : Math.max(0, ty / tt);
+  if (!(perTokenUs > 0)) return { launchUs, tokensUs: () => 0, perPairUs: Math.max(0, second) };
+  const slope = perPairUs > 0 ? perTokenUs : Math.max(0, first);
   return { launchUs, tokensUs: (tokens) => slope * tokens, perPairUs: Math.max(0, perPairUs) };
 }
 
@@ -590,14 +567,8 @@ function expertWork({ hidden, inter, tensorParallel, expertParallel }: ExpertSha
   return (hidden * inter) / tensorParallel / expertParallel;
 }
 
-function expertLabel({
-  hidden,
-  inter,
-  experts,
-  perToken,
-  tensorParallel,
-  expertParallel,
-}: ExpertShape): string {
+function expertLabel(shape: ExpertShape): string {
+  const { hidden, inter, experts, perToken, tensorParallel, expertParallel } = shape;
   return `${perToken} of ${experts}, ${hidden} x ${inter}, TP ${tensorParallel}, EP ${expertParallel}`;
 }
 
@@ -669,18 +640,21 @@ function beyond(times: KernelTimes, size: number): number {
   return size > last.size ? (last.us * size) / last.size : timeAt(times, size);
 }
 
-/** Measured sizes around `value`, and the share of the second, on a log scale. The nearest twice outside of them. */
-function bracket(sizes: readonly number[], value: number): [number, number, number] {
-  const after = sizes.findIndex((size) => size >= value);
-  if (after === -1) return [sizes.at(-1)!, sizes.at(-1)!, 0];
-  const high = sizes[after];
-  if (after === 0 || high === value) return [high, high, 0];
-  const low = sizes[after - 1];
-  return [low, high, Math.log(value / low) / Math.log(high / low)];
+/** Measured sizes around `value` with their weights on a log scale. The nearest twice outside of them. */
+function bracket(sizes: readonly number[], value: number) {
+  const high = sizes.find((size) => size >= value) ?? sizes.at(-1)!;
+  const low = high > value ? (sizes[sizes.indexOf(high) - 1] ?? high) : high;
+  const share = low === high ? 0 : Math.log(value / low) / Math.log(high / low);
+  return [[low, 1 - share] as const, [high, share] as const] as const;
 }
 
 function nearest(values: readonly number[], value: number): number {
-  return values.reduce((a, b) => (Math.abs(Math.log(b / value)) < Math.abs(Math.log(a / value)) ? b : a));
+  return leastBy(values, (each) => Math.abs(Math.log(each / value)));
+}
+
+/** The first of those with the least cost. */
+function leastBy<T>(values: readonly T[], costOf: (value: T) => number): T {
+  return values.reduce((best, value) => (costOf(value) < costOf(best) ? value : best));
 }
 
 /** By ascending size; of several kernels that were measured at one size, the fastest, which is what engines pick. */
