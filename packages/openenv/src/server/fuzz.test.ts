@@ -157,7 +157,8 @@ test('an error never repeats more than a little of a huge input', async (t) => {
 /**
  * schemathesis makes requests from the OpenAPI document, right and wrong ones, and checks that the answers are as the
  * document says. The Task API is left out of one check: it answers 400 for an index out of range, as OpenEnv does. The rest
- * is asked of an environment without splits, whose reset options cannot contradict each other.
+ * is asked of an environment without splits, whose reset options cannot contradict each other, and with a default seed:
+ * whether the grader knows the seed of a log depends on the episode that was reset before it, which no document can say.
  */
 async function fuzz(url: string, ...args: string[]): Promise<string> {
   const common = [
@@ -179,7 +180,8 @@ async function fuzz(url: string, ...args: string[]): Promise<string> {
 test('the answers to made-up requests are as the OpenAPI document says', async (t) => {
   const withSplits = await startServer(t, counterEnvironment);
   const { splits: _, ...withoutSplits } = counterEnvironment;
-  const { url } = await startServer(t, withoutSplits);
+  const resetOptions = counterEnvironment.resetOptions!.extend({ seed: z.int().min(0).default(0) });
+  const { url } = await startServer(t, { ...withoutSplits, resetOptions });
   const [most, tasks] = [
     await fuzz(url, '--exclude-path-regex', 'env_name'),
     await fuzz(
