@@ -20,6 +20,7 @@ import {
   type MeasuredLoad,
   mostOf,
   parts,
+  sentencesIf,
   type Times,
 } from './measured-load.ts';
 
@@ -212,28 +213,26 @@ function jackknifed(fit: LoadFit, others: readonly LoadFit[]): LoadFit['spread']
 
 /** Reasons to doubt a fit. */
 function warningsOf(folds: readonly BenchFold[], isConverged: boolean): string[] {
-  const warnings: string[] = [];
-  if (!isConverged) {
-    warnings.push(
-      'Searches from different starts ended at different profiles: the loads do not settle the fit. Add loads of other rates and lengths.',
-    );
-  }
   const bySlowness = folds.toSorted((a, b) => a.slowness - b.slowness);
   const [fastest, slowest] = [bySlowness[0], bySlowness.at(-1)!];
-  if (slowest.slowness / fastest.slowness > MOST_DRIFT) {
-    warnings.push(
-      `The loads contradict each other: the server was ${Math.round(100 * (slowest.slowness / fastest.slowness - 1))} % slower in ${slowest.name} than in ${fastest.name}. The profile lies between. Measure all loads in one session, on a machine that does nothing else.`,
-    );
-  }
+  const drift = slowest.slowness / fastest.slowness;
   const [own, leftOut] = [folds.map(({ errors }) => errors), folds.map((fold) => fold.leftOut)].map((all) =>
     mean(all.map(({ e2e }) => Math.abs(e2e))),
   );
-  if (own > LARGE_ERROR && own > CLEARLY_WORSE * leftOut) {
-    warnings.push(
+  return sentencesIf([
+    [
+      !isConverged,
+      'Searches from different starts ended at different profiles: the loads do not settle the fit. Add loads of other rates and lengths.',
+    ],
+    [
+      drift > MOST_DRIFT,
+      `The loads contradict each other: the server was ${Math.round(100 * (drift - 1))} % slower in ${slowest.name} than in ${fastest.name}. The profile lies between. Measure all loads in one session, on a machine that does nothing else.`,
+    ],
+    [
+      own > LARGE_ERROR && own > CLEARLY_WORSE * leftOut,
       `The fit on all loads (${own.toFixed(1)} %) is worse than fits with one left out (${leftOut.toFixed(1)} %): one law does not describe these loads.`,
-    );
-  }
-  return warnings;
+    ],
+  ]);
 }
 
 /** The share of the overhead that varies with which the p99 of TTFT comes nearest. */

@@ -4,24 +4,36 @@ import { inverse } from 'ml-matrix';
 import { ProfileError } from '../schema/read-json.ts';
 import { leastSquares } from './least-squares.ts';
 
-/** The coefficients of a law, in the order in which fits keep them. `experts` and `manySequences` stand for what they take. */
-export const LAW_COEFFICIENTS = [
-  'baseUs',
-  'weightReadUs',
-  'experts',
-  'perTokenUs',
-  'perDecodeSequenceUs',
-  'perContextTokenNs',
-  'perPrefillAttentionNs',
-  'manySequences',
-  'perContextTokenBesidePrefillNs',
-  'prefillLaunchUs',
-] as const satisfies readonly Exclude<
-  keyof IterationLaw,
-  'launchBound' | 'tokenFactors' | 'sequenceFactors'
->[];
+/** The coefficients of a law. `experts` and `manySequences` stand for what they take. */
+export type LawCoefficient = Exclude<keyof IterationLaw, 'launchBound' | 'tokenFactors' | 'sequenceFactors'>;
 
-export type LawCoefficient = (typeof LAW_COEFFICIENTS)[number];
+/** What a law is fitted to: each has a column of spreads. */
+const FITS = ['loads', 'batches', 'weights', 'weights and KV'] as const;
+/**
+ * Distance of each coefficient from the law that a fit starts from that is likely, relative.
+ * - Of served loads, around an estimate or an older profile. One of 1 and more allows nothing at all.
+ * - Of static batches, around the roofline.
+ * - Of quantized weights, around bytes and arithmetic alone, where only they changed, and where the precision of the KV
+ *   cache changed with them.
+ */
+const SPREADS: Readonly<Record<LawCoefficient | 'requestOverheadMs', readonly number[]>> = {
+  baseUs: [0.7, 0.7, 0.05, 0.05],
+  weightReadUs: [0.15, 0.15, 0.2, 0.2],
+  experts: [0.3, 0.3, 0.2, 0.2],
+  perTokenUs: [0.3, 0.2, 0.2, 0.2],
+  perDecodeSequenceUs: [4, 1, 0.5, 0.5],
+  perContextTokenNs: [0.4, 0.4, 0.05, 0.5],
+  perPrefillAttentionNs: [0.4, 0.4, 0.05, 0.05],
+  manySequences: [0.7, 0.7, 0.05, 0.5],
+  perContextTokenBesidePrefillNs: [0.4, 0.4, 0.05, 0.5],
+  prefillLaunchUs: [1, 1, 0.05, 0.05],
+  requestOverheadMs: [1],
+};
+
+/** In the order in which fits keep them. */
+export const LAW_COEFFICIENTS = (Object.keys(SPREADS) as (keyof Spreads)[]).filter(
+  (name) => name !== 'requestOverheadMs',
+);
 
 /** The value of a coefficient; `undefined` for one that the law does without. */
 export function coefficientOf(law: IterationLaw, name: LawCoefficient): number | undefined {
@@ -88,29 +100,6 @@ export interface Observation {
   /** Simulated latency under a law, s. Positive. */
   readonly predictS: (law: IterationLaw) => number;
 }
-
-/** What a law is fitted to: each has a column of spreads. */
-const FITS = ['loads', 'batches', 'weights', 'weights and KV'] as const;
-/**
- * Distance of each coefficient from the law that a fit starts from that is likely, relative.
- * - Of served loads, around an estimate or an older profile. One of 1 and more allows nothing at all.
- * - Of static batches, around the roofline.
- * - Of quantized weights, around bytes and arithmetic alone, where only they changed, and where the precision of the KV
- *   cache changed with them.
- */
-const SPREADS: Readonly<Record<LawCoefficient | 'requestOverheadMs', readonly number[]>> = {
-  baseUs: [0.7, 0.7, 0.05, 0.05],
-  weightReadUs: [0.15, 0.15, 0.2, 0.2],
-  experts: [0.3, 0.3, 0.2, 0.2],
-  perTokenUs: [0.3, 0.2, 0.2, 0.2],
-  perDecodeSequenceUs: [4, 1, 0.5, 0.5],
-  perContextTokenNs: [0.4, 0.4, 0.05, 0.5],
-  manySequences: [0.7, 0.7, 0.05, 0.5],
-  perContextTokenBesidePrefillNs: [0.4, 0.4, 0.05, 0.5],
-  prefillLaunchUs: [1, 1, 0.05, 0.05],
-  perPrefillAttentionNs: [0.4, 0.4, 0.05, 0.05],
-  requestOverheadMs: [1],
-};
 
 type Spreads = Readonly<Record<keyof typeof SPREADS, number>>;
 

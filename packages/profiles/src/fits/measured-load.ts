@@ -33,22 +33,20 @@ export function measuredLoad(
   if (requests.length === 0)
     throw new ProfileError('CALIBRATION_FILE', source, 'requests that were answered', 'none');
   for (const [i, request] of requests.entries()) {
-    const refuse = (field: string, expected: string, got: unknown) =>
-      new ProfileError(
-        'CALIBRATION_FILE',
-        source,
-        `${field} of request ${i + 1} to be ${expected}`,
-        JSON.stringify(got) ?? 'nothing',
-      );
     const { arrivalMs, inputTokens, outputTokens, ttftMs, e2eMs } = request;
-    if (!Number.isFinite(arrivalMs)) throw refuse('the start', 'a time', arrivalMs);
-    if (!(Number.isInteger(inputTokens) && inputTokens > 0))
-      throw refuse('the prompt', 'a whole number of tokens from 1', inputTokens);
-    if (!(Number.isInteger(outputTokens) && outputTokens > 0))
-      throw refuse('the output', 'a whole number of tokens from 1', outputTokens);
-    if (!(Number.isFinite(ttftMs) && ttftMs > 0)) throw refuse('the TTFT', 'a time above 0', ttftMs);
-    if (!(Number.isFinite(e2eMs) && e2eMs >= ttftMs))
-      throw refuse('the latency', `a time not below the TTFT of ${ttftMs} ms`, e2eMs);
+    const check = (field: string, expected: string, got: number, isRight: boolean) => {
+      const what = `${field} of request ${i + 1} to be ${expected}`;
+      if (!isRight)
+        throw new ProfileError('CALIBRATION_FILE', source, what, JSON.stringify(got) ?? 'nothing');
+    };
+    const checkTokens = (field: string, got: number) =>
+      check(field, 'a whole number of tokens from 1', got, Number.isInteger(got) && got > 0);
+    check('the start', 'a time', arrivalMs, Number.isFinite(arrivalMs));
+    checkTokens('the prompt', inputTokens);
+    checkTokens('the output', outputTokens);
+    check('the TTFT', 'a time above 0', ttftMs, Number.isFinite(ttftMs) && ttftMs > 0);
+    const notBelow = `a time not below the TTFT of ${ttftMs} ms`;
+    check('the latency', notBelow, e2eMs, Number.isFinite(e2eMs) && e2eMs >= ttftMs);
   }
   const sorted = requests.toSorted((a, b) => a.arrivalMs - b.arrivalMs);
   const first = sorted[0].arrivalMs;
@@ -79,25 +77,27 @@ export function mostOf(values: readonly number[]): number {
 export function gapsOf(loads: readonly MeasuredLoad[]): string[] {
   const requests = loads.flatMap((load) => load.requests);
   const running = loads.flatMap(concurrencyOf);
-  const gaps: string[] = [];
-  if (running.every((count) => count < 4) || spreadOf(running) < 2) {
-    gaps.push(
-      `The number of requests at once hardly varies (${range(running)}): what an iteration costs and what each sequence adds to it cannot be told apart. Add a load with another rate.`,
-    );
-  }
   const inputs = requests.map(({ inputTokens }) => inputTokens);
-  if (spreadOf(inputs) < 1.5) {
-    gaps.push(
-      `Prompts are of about one length (${range(inputs)} tokens): the cost of a prompt token and the overhead of a request cannot be told apart. Add a load with other prompts.`,
-    );
-  }
   const contexts = requests.map(({ inputTokens, outputTokens }) => inputTokens + outputTokens / 2);
-  if (spreadOf(contexts) < 1.5) {
-    gaps.push(
+  return sentencesIf([
+    [
+      running.every((count) => count < 4) || spreadOf(running) < 2,
+      `The number of requests at once hardly varies (${range(running)}): what an iteration costs and what each sequence adds to it cannot be told apart. Add a load with another rate.`,
+    ],
+    [
+      spreadOf(inputs) < 1.5,
+      `Prompts are of about one length (${range(inputs)} tokens): the cost of a prompt token and the overhead of a request cannot be told apart. Add a load with other prompts.`,
+    ],
+    [
+      spreadOf(contexts) < 1.5,
       `Contexts are of about one length (${range(contexts)} tokens): the cost of a sequence and that of its context cannot be told apart. Add a load with longer prompts or outputs.`,
-    );
-  }
-  return gaps;
+    ],
+  ]);
+}
+
+/** The sentences whose conditions hold. */
+export function sentencesIf(cases: readonly (readonly [holds: boolean, sentence: string])[]): string[] {
+  return cases.flatMap(([holds, sentence]) => (holds ? [sentence] : []));
 }
 
 /** Ratio of the 90th to the 10th percentile. */
@@ -135,7 +135,8 @@ export function fittedLoad(load: MeasuredLoad) {
     measured.e2eMs[i] = e2eMs;
   }
   const all = requests.map((_, i) => i);
-  const by = (length: (i: number) => number) => all.toSorted((a, b) => length(a) - length(b));
+  const by = (length: 'inputTokens' | 'outputTokens') =>
+    all.toSorted((a, b) => requests[a][length] - requests[b][length]);
   return {
     load,
     trace: {
@@ -148,14 +149,8 @@ export function fittedLoad(load: MeasuredLoad) {
     /** Requests whose means are compared: stretches of time, and quantiles of the lengths. */
     groups: [
       ...parts(all, STRETCHES),
-      ...parts(
-        by((i) => requests[i].inputTokens),
-        QUANTILES,
-      ),
-      ...parts(
-        by((i) => requests[i].outputTokens),
-        QUANTILES,
-      ),
+      ...parts(by('inputTokens'), QUANTILES),
+      ...parts(by('outputTokens'), QUANTILES),
     ],
   };
 }

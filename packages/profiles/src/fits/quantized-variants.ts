@@ -3,45 +3,14 @@ import { mean } from '@servegym/simulator/statistics';
 import type { Gpu } from '../data/gpu.ts';
 import quantizations from '../data/quantizations.json' with { type: 'json' };
 import { expertParameters, layerParameters, type ServedModel } from '../data/served-model.ts';
-import {
-  fitLeavingOut,
-  type LawPrior,
-  likelySpreads,
-  mapLaw,
-  type Observation,
-  roundLaw,
-} from './fit-law.ts';
-import { type BatchShape, BatchSimulator, type StaticBatchRow } from './simulated-batch.ts';
-
-/** Two measurements that differ in the precision of the weights only. */
-export interface MeasuredSpeedup extends BatchShape {
-  /** Latency with FP16 weights over latency with these. */
-  readonly speedup: number;
-  readonly engine: string;
-}
+import { fitLeavingOut, likelySpreads, mapLaw, type Observation, roundLaw } from './fit-law.ts';
+import { BatchSimulator, type StaticBatchRow } from './simulated-batch.ts';
 
 export type QuantizedPrecision = keyof typeof quantizations;
 
 /** Precisions that an engine makes of 16-bit weights on a GPU. */
 export function quantizedOn(gpu: Gpu): QuantizedPrecision[] {
   return gpu.fp8Tflops === null ? ['INT8', 'INT4'] : ['FP8', 'INT8', 'INT4'];
-}
-
-/** The pairs of rows, equal but for the weights, whose KV cache has the precision of the quantized weights. */
-export function measuredSpeedups(rows: readonly StaticBatchRow[], weights: string): MeasuredSpeedup[] {
-  return rows
-    .filter((row) => row.weights === weights && row.kvCache === weights)
-    .flatMap((quantized) => {
-      const plain = rows.find((row) => row.weights === 'fp16' && isSameButWeights(row, quantized));
-      if (plain === undefined) return [];
-      const { batch, inputTokens, outputTokens, engine } = quantized;
-      return [{ batch, inputTokens, outputTokens, engine, speedup: plain.latencyS / quantized.latencyS }];
-    });
-}
-
-function isSameButWeights(plain: StaticBatchRow, quantized: StaticBatchRow): boolean {
-  const keys = ['gpu', 'gpus', 'engine', 'model', 'kvCache', 'batch', 'inputTokens', 'outputTokens'] as const;
-  return keys.every((key) => plain[key] === quantized[key]);
 }
 
 /** Quantized weights from bytes and arithmetic alone, over the profile's FP16 law. */
@@ -68,72 +37,75 @@ export interface FittedVariant {
   readonly heldOutWorstErrorPercent: number;
 }
 
-/** Quantized weights fitted to measured speedups over the profile's FP16 law, none fewer than one. */
-export function variantFromSpeedups(
-  profile: EngineProfile,
-  model: ServedModel,
-  precision: QuantizedPrecision,
-  speedups: readonly MeasuredSpeedup[],
-): FittedVariant {
-  const measured = speedups.map(({ batch, speedup }) => `${speedup.toFixed(2)}x at batch ${batch}`);
-  const secondsOf = (shape: MeasuredSpeedup, inFp16: number) => inFp16 / shape.speedup;
-  return fittedVariant(profile, model, precision, speedups, secondsOf, likelySpreads('weights'), {
-    status: 'estimated',
-    source: `the FP16 law, with the speedups of ${precision} weights over FP16 measured with ${speedups[0].engine} (${measured.join(', ')})`,
-  });
-}
+/** A fit with fewer rows would only repeat what it starts from. */
+export const LEAST_ROWS = 4;
 
-/** Quantized weights fitted to latencies measured with them. `profile` has the FP16 law to start from. */
-export function measuredVariant(
+/**
+ * Quantized weights fitted to latencies measured with them and a KV cache of their precision, else to speedups over FP16 with
+ * any engine, over the profile's FP16 law; `undefined` where there are neither.
+ *
+ * @param rows Those of the profile's model and GPUs.
+ */
+export function fittedVariant(
   profile: EngineProfile,
   model: ServedModel,
   precision: QuantizedPrecision,
   rows: readonly StaticBatchRow[],
-  source: string,
-): FittedVariant {
-  const kvCache = rows[0].kvCache.toUpperCase();
-  return fittedVariant(
-    profile,
-    model,
-    precision,
-    rows,
-    (row) => row.latencyS,
-    likelySpreads('weights and KV'),
-    {
-      status: 'measured',
-      source: `${source}; ${precision} weights with a KV cache in ${kvCache}, ${rows.length} rows`,
-    },
-  );
+  { engine, source }: { readonly engine: string; readonly source: string },
+): FittedVariant | undefined {
+  const label = precision.toLowerCase();
+  const quantized = rows.filter((row) => row.weights === label && row.kvCache === label);
+  const own = quantized.filter((row) => isEngine(row, engine));
+  const simulator = new BatchSimulator(profile, 'FP16');
+  const fit = (
+    measured: readonly { readonly row: StaticBatchRow; readonly seconds: number }[],
+    spreadOf: 'weights' | 'weights and KV',
+    stated: Pick<WeightVariant, 'status' | 'source'>,
+  ): FittedVariant => {
+    const observations = measured.map(
+      ({ row, seconds }): Observation => ({
+        measuredS: seconds,
+        predictS: (law) => simulator.seconds(law, row),
+      }),
+    );
+    const prior = { law: expectedLaw(profile, model, precision), spread: likelySpreads(spreadOf) };
+    const fitted = fitLeavingOut(observations, prior, (observation) => observation);
+    const heldOut = fitted.rows.map((row) => row.heldOut);
+    const { quality } = quantizations[precision];
+    const law = roundLaw(fitted.law);
+    return {
+      variant: { weightGiB: weightGiB(profile, model, precision), law, ...stated, quality },
+      rows: measured.length,
+      heldOutMeanErrorPercent: mean(heldOut),
+      heldOutWorstErrorPercent: Math.max(...heldOut),
+    };
+  };
+  if (own.length >= LEAST_ROWS) {
+    const latencies = own.map((row) => ({ row, seconds: row.latencyS }));
+    const text = `${source}; ${precision} weights with a KV cache in ${precision}, ${own.length} rows`;
+    return fit(latencies, 'weights and KV', { status: 'measured', source: text });
+  }
+  const speedups = quantized.flatMap((row) => {
+    const plain = rows.find(
+      (other) => other.weights === 'fp16' && SAME.every((key) => other[key] === row[key]),
+    );
+    if (plain === undefined) return [];
+    const speedup = plain.latencyS / row.latencyS;
+    return [{ row, speedup, seconds: simulator.seconds(profile.weights.FP16!.law, row) / speedup }];
+  });
+  if (speedups.length === 0) return undefined;
+  const listed = speedups.map(({ row, speedup }) => `${speedup.toFixed(2)}x at batch ${row.batch}`);
+  return fit(speedups, 'weights', {
+    status: 'estimated',
+    source: `the FP16 law, with the speedups of ${precision} weights over FP16 measured with ${speedups[0].row.engine} (${listed.join(', ')})`,
+  });
 }
 
-/** @param secondsOf Measured time of a batch, given its simulated time with FP16 weights. */
-function fittedVariant<Shape extends BatchShape>(
-  profile: EngineProfile,
-  model: ServedModel,
-  precision: QuantizedPrecision,
-  shapes: readonly Shape[],
-  secondsOf: (shape: Shape, inFp16: number) => number,
-  spread: LawPrior['spread'],
-  stated: Pick<WeightVariant, 'status' | 'source'>,
-): FittedVariant {
-  const simulator = new BatchSimulator(profile, 'FP16');
-  const plain = profile.weights.FP16!.law;
-  const observations = shapes.map(
-    (shape): Observation => ({
-      measuredS: secondsOf(shape, simulator.seconds(plain, shape)),
-      predictS: (law) => simulator.seconds(law, shape),
-    }),
-  );
-  const prior = { law: expectedLaw(profile, model, precision), spread };
-  const { law, rows } = fitLeavingOut(observations, prior, (observation) => observation);
-  const heldOut = rows.map((row) => row.heldOut);
-  const { quality } = quantizations[precision];
-  return {
-    variant: { weightGiB: weightGiB(profile, model, precision), law: roundLaw(law), ...stated, quality },
-    rows: observations.length,
-    heldOutMeanErrorPercent: mean(heldOut),
-    heldOutWorstErrorPercent: Math.max(...heldOut),
-  };
+/** What two rows have in common whose latencies tell a speedup of their weights. */
+const SAME = ['gpu', 'gpus', 'engine', 'model', 'kvCache', 'batch', 'inputTokens', 'outputTokens'] as const;
+
+export function isEngine(row: StaticBatchRow, engine: string): boolean {
+  return row.engine.toLowerCase() === engine.toLowerCase();
 }
 
 /** The weights of a profile with fitted ones beside them, and estimates of the others that the GPU can have. */

@@ -122,15 +122,7 @@ export function simulateServedLoad(
   constants: EngineConstants = VLLM_V1,
   share = 1,
 ): LoadLatencies {
-  return loadLatencies(load, estimatedProfileOf(load, constants), share);
-}
-
-/**
- * Latencies of a load on any profile of its GPU and model.
- * @param share As of `simulateServedLoad`.
- */
-function loadLatencies(load: ServedLoad, profile: EngineProfile, share: number): LoadLatencies {
-  const { ids, ttftMs, e2eMs, tpotMs } = serveOn(profile, load, servedLoadTrace(load, share));
+  const { ids, ttftMs, e2eMs, tpotMs } = serve(load, servedLoadTrace(load, share), constants);
   const weight = Float64Array.from(ids, (id) => (id < PROMPTS ? 1 : 1 / share));
   const total = weight.reduce((sum, each) => sum + each, 0);
   const mean = (values: Float64Array) => values.reduce((sum, value, i) => sum + value * weight[i], 0) / total;
@@ -145,23 +137,16 @@ function loadLatencies(load: ServedLoad, profile: EngineProfile, share: number):
 
 /** A trace on the server of a load, with the estimated profile of its GPU and model. */
 export function serve(load: LoadServer, trace: Trace, constants: EngineConstants): SimulationRun {
-  return serveOn(estimatedProfileOf(load, constants), load, trace);
-}
-
-function estimatedProfileOf({ gpu, model, tp }: LoadServer, constants: EngineConstants): EngineProfile {
-  return estimatedProfile(findGpu(gpu), findModel(model), tp, constants);
-}
-
-function serveOn(given: EngineProfile, load: LoadServer, trace: Trace): SimulationRun {
-  const utilization = load.gpu_memory_utilization ?? given.memory.utilization;
-  const profile = { ...given, memory: { ...given.memory, utilization } };
+  const { gpu, model, tp, weights } = load;
+  const estimated = estimatedProfile(findGpu(gpu), findModel(model), tp, constants);
+  const utilization = load.gpu_memory_utilization ?? estimated.memory.utilization;
+  const profile = { ...estimated, memory: { ...estimated.memory, utilization } };
   return simulateTrace(trace, {
-    profile,
-    weights: load.weights,
+    ...{ profile, weights },
     // Published as tokens over the block size: with groups, vLLM has as many blocks for each.
     kvBlocks: load.kv_blocks
       ? load.kv_blocks * (profile.model.kvGroups?.attention.length ?? 1)
-      : kvPoolBlocks(profile, load.weights, false, 1),
+      : kvPoolBlocks(profile, weights, false, 1),
     maxNumSeqs: load.max_num_seqs,
     maxNumBatchedTokens: load.max_num_batched_tokens,
   });

@@ -17,19 +17,16 @@ import {
 import {
   besideQuantized,
   type FittedVariant,
-  measuredSpeedups,
-  measuredVariant,
+  fittedVariant,
+  isEngine,
+  LEAST_ROWS,
   type QuantizedPrecision,
   quantizedOn,
-  variantFromSpeedups,
 } from './quantized-variants.ts';
 import { BatchSimulator, type StaticBatchRow, withLaw } from './simulated-batch.ts';
 
 /** Sequences x query heads of a GPU up to which vLLM splits the context of a sequence over the GPU. */
 const FEW_HEADS = 512;
-const DEFAULT_ENGINE = 'vLLM';
-/** A fit with fewer rows would only repeat the roofline. */
-const LEAST_ROWS = 4;
 
 export interface StaticBatchOptions extends CalibrationOptions {
   /** GPUs of the tensor-parallel group. Default 1. */
@@ -65,7 +62,7 @@ export function calibrateStaticBatches(
   rows: readonly StaticBatchRow[],
   options: StaticBatchOptions,
 ): StaticBatchCalibration {
-  const { gpu, model, count = 1, engine = DEFAULT_ENGINE } = options;
+  const { gpu, model, count = 1, engine = 'vLLM', source } = options;
   const hardwareRows = rows.filter(
     (row) => row.gpus === count && isCalled(gpu, row.gpu) && isCalled(model, row.model),
   );
@@ -82,7 +79,7 @@ export function calibrateStaticBatches(
     requestOverheadMs: VLLM_V0.requestOverheadMs,
     memoryOverheadGiB: options.memoryOverheadGiB,
     status: 'measured',
-    source: options.source,
+    source,
   });
   const poolTokens = kvPoolBlocks(blank, 'FP16', false, 1) * BLOCK_TOKENS;
   const fits = (row: StaticBatchRow) => row.batch * (row.inputTokens + row.outputTokens) <= poolTokens;
@@ -105,8 +102,8 @@ export function calibrateStaticBatches(
   const measured = withLaw(blank, 'FP16', law);
   const quantized: StaticBatchCalibration['quantized'] = Object.fromEntries(
     quantizedOn(gpu).flatMap((precision) => {
-      const variant = fittedQuantized(measured, model, precision, hardwareRows, options);
-      return variant === null ? [] : [[precision, variant]];
+      const variant = fittedVariant(measured, model, precision, hardwareRows, { engine, source });
+      return variant === undefined ? [] : [[precision, variant]];
     }),
   );
   const totals = fitted.map((row) => row.inputTokens + row.outputTokens);
@@ -164,23 +161,4 @@ function fitRows(simulator: BatchSimulator, prior: LawPrior, fitted: readonly St
     `${row.batch} x ${row.inputTokens} + ${row.outputTokens}`;
   const fit = fitLeavingOut(observations, prior, shapeOf, roundLaw);
   return { ...fit, heldOutRms: Math.sqrt(mean(fit.rows.map(({ heldOut }) => heldOut ** 2))) };
-}
-
-/** From latencies measured with these weights, else from speedups over FP16; `null` where there are neither. */
-function fittedQuantized(
-  profile: EngineProfile,
-  model: ServedModel,
-  precision: QuantizedPrecision,
-  rows: readonly StaticBatchRow[],
-  { engine = DEFAULT_ENGINE, source }: StaticBatchOptions,
-): FittedVariant | null {
-  const label = precision.toLowerCase();
-  const own = rows.filter((row) => isEngine(row, engine) && row.weights === label && row.kvCache === label);
-  if (own.length >= LEAST_ROWS) return measuredVariant(profile, model, precision, own, source);
-  const speedups = measuredSpeedups(rows, label);
-  return speedups.length === 0 ? null : variantFromSpeedups(profile, model, precision, speedups);
-}
-
-function isEngine(row: StaticBatchRow, engine: string): boolean {
-  return row.engine.toLowerCase() === engine.toLowerCase();
 }
