@@ -20,6 +20,8 @@ import {
   type WeightPrecision,
 } from '@servegym/simulator';
 import { summarize } from '@servegym/simulator/statistics';
+import { PROMPTS, repeatedPrompts } from '../../packages/profiles/src/fits/served-load.ts';
+import { MEASURED_ON } from '../../packages/profiles/src/tables/read-operator-tables.ts';
 import { assumptionsOf } from './campaigns.ts';
 import { BURST_MS, refit } from './left-out-constants.ts';
 import {
@@ -29,17 +31,6 @@ import {
   parseOperatingPoints,
   pointModel,
 } from './operating-points.ts';
-
-/** GPUs by the folder of their kernel tables. */
-const GPUS: Readonly<Record<string, string>> = {
-  a100_sxm: 'a100-80gb',
-  h100_sxm: 'h100-80gb',
-  h200_sxm: 'h200-141gb',
-  b200_sxm: 'b200-180gb',
-  b300_sxm: 'b300-288gb',
-  gb200: 'gb200-184gb',
-  l40s: 'l40s-48gb',
-};
 
 /**
  * Memory of a GPU that neither weights nor KV take, GiB: activations of 8,192 tokens, logits of 1,024 sequences, buffers of
@@ -140,7 +131,7 @@ async function pointProfile(
 ): Promise<PointProfile> {
   const { system, engine, version, tensor, data, expert, settings } = point;
   const { memoryShare, kvCache, asyncScheduling, mixedChunk, release, expertParallel } = settings;
-  const gpu = findGpu(GPUS[system] ?? system);
+  const gpu = findGpu(MEASURED_ON[system]?.gpu ?? system);
   const model = pointModel(point);
   const weights = pointWeights(point, model);
   const asked = engine === 'vllm' && OLD_TABLES.test(version) ? `${engine}-${version}` : engine;
@@ -215,11 +206,6 @@ interface PointProfile {
 /** More than any point has in flight. */
 const MOST_SEQUENCES = 8192;
 
-/** Prompts that a load generator draws unless it is told how many: AIPerf's default. */
-const PROMPTS = 100;
-const BLOCK_TOKENS = 16;
-/** More than any prompt has. */
-const MOST_BLOCKS = 1e6;
 /** Longer than any warm-up takes. */
 const WARM_UP_MS = 1e8;
 
@@ -246,7 +232,7 @@ export function simulatePoint(
   };
   const range = { inputTokens, outputTokens, range: leastLength };
   const run = repeatsPrompts
-    ? simulateTrace(repeatedPrompts(drawLengths({ requests: PROMPTS, ...range }), point), common)
+    ? simulateTrace(warmedUp(drawLengths({ requests: PROMPTS, ...range }), point), common)
     : simulateTrace(drawLengths({ requests, ...range }), { ...common, concurrency });
   const warmUp = run.ttftMs.length - requests;
   if (run.completed < run.ttftMs.length) return { error: `${run.rejected} requests do not fit the KV pool` };
@@ -261,18 +247,10 @@ export function simulatePoint(
  * The load of a generator that goes through a list of prompts over and over: each client sends one request to warm up
  * and, when all are answered, one after the other.
  */
-function repeatedPrompts(prompts: Trace, { concurrency, settings }: OperatingPoint): Trace {
+function warmedUp(prompts: Trace, { concurrency, settings }: OperatingPoint): Trace {
   const count = concurrency * (1 + settings.requestsEach);
-  const { source, inputTokens, outputTokens } = repeatTrace(prompts, count);
-  const offsets = new Int32Array(count + 1);
-  for (let i = 0; i < count; i += 1) offsets[i + 1] = offsets[i] + Math.floor(inputTokens[i] / BLOCK_TOKENS);
-  const ids = new Float64Array(offsets[count]);
-  for (let i = 0; i < count; i += 1) {
-    const first = (i % PROMPTS) * MOST_BLOCKS;
-    for (let at = offsets[i]; at < offsets[i + 1]; at += 1) ids[at] = first + at - offsets[i];
-  }
   return {
-    ...{ source, inputTokens, outputTokens, prefixBlocks: { blockTokens: BLOCK_TOKENS, ids, offsets } },
+    ...repeatedPrompts(repeatTrace(prompts, count), 0),
     arrivalMs: Float64Array.from({ length: count }, (_, i) => (i < concurrency ? 0 : WARM_UP_MS)),
     followUps: {
       previous: Int32Array.from({ length: count }, (_, i) => (i < 2 * concurrency ? -1 : i - concurrency)),

@@ -174,6 +174,7 @@ const quantizationFile = z.object({
   config_groups: z.record(z.string(), z.any()).optional(),
   ignore: z.array(z.string()).optional(),
 });
+type Quantization = z.infer<typeof quantizationFile>;
 
 /** Checkpoints of the same shape under another name. Their context is `max_position_embeddings` of their `config.json`. */
 type Variant = Pick<ModelDescription, 'name' | 'aliases' | 'contextTokens' | 'checkpoints' | 'draft'>;
@@ -268,20 +269,19 @@ export function modelFromConfig(text: string, name: string, source: string): Ser
   // A vision-language model has some fields beside `text_config`.
   const { tie_word_embeddings = undefined, quantization_config = undefined } = { ...outer, ...inner };
   const base = name.split('/').at(-1)!;
-  const whole = quantization_config === undefined ? 'FP16' : precisionOf(quantization_config, source);
+  const at = ['quantization_config'];
+  const read = checked(quantizationFile.optional(), quantization_config, source, { at });
+  const whole = read === undefined ? 'FP16' : precisionOf(read, source);
   const checkpoint = inner.expert_dtype === 'fp4' ? 'MXFP4' : whole;
+  const given = { model_type: outer.model_type, ...inner, tie_word_embeddings };
   return servedModel({
     id: idOf(base),
     name: base,
     aliases: base === name ? [] : [name],
-    ...describedBy(
-      { model_type: outer.model_type, ...inner, tie_word_embeddings },
-      source,
-      inner === outer ? [] : ['text_config'],
-    ),
+    ...describedBy(given, source, inner === outer ? [] : ['text_config']),
     checkpoint,
-    ...(checkpoint === 'INT4' && { quantized: quantizedParts(quantization_config, source) }),
-    ...(checkpoint === 'FP8' && hasBlocks(quantization_config, source) && { fp8Blocks: true }),
+    ...(checkpoint === 'INT4' && { quantized: quantizedParts(read!) }),
+    ...(checkpoint === 'FP8' && hasBlocks(read!) && { fp8Blocks: true }),
     checkpoints: base === name ? {} : { [checkpoint]: name },
   });
 }
@@ -318,11 +318,7 @@ function isStrange(field: string, value: unknown): boolean {
 }
 
 /** What a config says of the model, without its weights. @param at Path of the config in its file. */
-function describedBy(
-  given: Readonly<Record<string, unknown>>,
-  source: string,
-  at: readonly string[] = [],
-): Pick<ModelDescription, 'shape' | 'contextTokens' | 'draftLayers'> {
+function describedBy(given: Readonly<Record<string, unknown>>, source: string, at: readonly string[] = []) {
   const { model_type: type } = checked(z.object({ model_type: textLike() }), given, source, { at });
   const isKnown = Object.hasOwn(FAMILIES, type);
   const family = isKnown ? FAMILIES[type] : {};
@@ -340,11 +336,7 @@ function describedBy(
   return description(checked(configFile, completed(given, family), source, { at }), family, source);
 }
 
-function description(
-  config: Config,
-  family: Family,
-  source: string,
-): Pick<ModelDescription, 'shape' | 'contextTokens' | 'draftLayers'> {
+function description(config: Config, family: Family, source: string) {
   const draftLayers = config.num_nextn_predict_layers ?? config.mtp_num_hidden_layers ?? 0;
   return {
     shape: shapeOf(config, family, source),
@@ -359,12 +351,9 @@ function shapeOf(config: Config, family: Family, source: string): TransformerSha
   const mla = latentAttention(config);
   const headSize = mla === null ? (config.head_dim ?? hidden / queryHeads) : mla.nopeSize + mla.ropeSize;
   if (!Number.isInteger(headSize) || queryHeads % kvHeads !== 0) {
-    throw new ProfileError(
-      'CALIBRATION_HARDWARE',
-      source,
-      'heads that divide `hidden_size` and one another',
-      `${hidden}, ${queryHeads} query and ${kvHeads} KV heads`,
-    );
+    const expected = 'heads that divide `hidden_size` and one another';
+    const got = `${hidden}, ${queryHeads} query and ${kvHeads} KV heads`;
+    throw new ProfileError('CALIBRATION_HARDWARE', source, expected, got);
   }
   return {
     hidden,
@@ -539,8 +528,7 @@ function grouped(layers: readonly Layer[]): LayerGroup[] {
 }
 
 /** Precision of the weights beside a config. */
-function precisionOf(quantization: unknown, source: string): WeightPrecision {
-  const read = checked(quantizationFile, quantization, source, { at: ['quantization_config'] });
+function precisionOf(read: Quantization, source: string): WeightPrecision {
   const { quant_method: method, format, quant_algo: algorithm } = read;
   const bits = read.bits ?? read.w_bit;
   // Mixed precisions count as the one with the fewest bits.
@@ -556,15 +544,13 @@ function precisionOf(quantization: unknown, source: string): WeightPrecision {
 }
 
 /** Whether weights have a scale for each block. */
-function hasBlocks(quantization: unknown, source: string): boolean {
-  const read = checked(quantizationFile, quantization, source, { at: ['quantization_config'] });
-  const [group] = Object.values(read.config_groups ?? {});
-  return read.weight_block_size !== undefined || group?.weights?.strategy === 'block';
+function hasBlocks({ weight_block_size, config_groups = {} }: Quantization): boolean {
+  const [group] = Object.values(config_groups);
+  return weight_block_size !== undefined || group?.weights?.strategy === 'block';
 }
 
 /** What INT4 weights take: 4 bits and a 16-bit scale for each group, in the experts alone where attention is ignored. */
-function quantizedParts(quantization: unknown, source: string): ServedModel['quantized'] {
-  const read = checked(quantizationFile, quantization, source, { at: ['quantization_config'] });
+function quantizedParts(read: Quantization): ServedModel['quantized'] {
   const group = Number(read.group_size ?? Object.values(read.config_groups ?? {})[0]?.weights?.group_size);
   return {
     ...(group > 0 && { bytes: (4 + 16 / group) / 16 }),

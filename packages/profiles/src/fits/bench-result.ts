@@ -19,25 +19,16 @@ export function parseBenchResult(text: string, source: string): MeasuredLoad[] {
   if (rows.some(({ value }) => isBenchmarkResult(value))) {
     return rows.flatMap(({ value }, i) => loadsOf(value, `${source}#${i + 1}`));
   }
-  return [
-    measuredLoad(
-      source,
-      rows.map(({ value, place }) => parseRequestTimings(value, place)),
-      0,
-    ),
-  ];
+  const requests = rows.map(({ value, place }) => parseRequestTimings(value, place));
+  return [measuredLoad(source, requests, 0)];
 }
 
 function loadsOf(result: unknown, source: string): MeasuredLoad[] {
   const { loads } = readBenchmarkResult(result, source);
   return loads.map((load) => {
     const name = loads.length === 1 ? source : `${source}: ${load.name}`;
-    return measuredLoad(
-      name,
-      load.requests.map((request) => timed(request, name)),
-      load.failed,
-      load.concurrency,
-    );
+    const requests = load.requests.map((request) => timed(request, name));
+    return measuredLoad(name, requests, load.failed, load.concurrency);
   });
 }
 

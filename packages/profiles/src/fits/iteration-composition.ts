@@ -74,35 +74,26 @@ export function softmax(a: number, b: number): number {
   return Math.sqrt(Math.sqrt(a ** 4 + b ** 4));
 }
 
+/** A model, divided, on a GPU that the tables are of, under an engine with these overheads. */
+interface Composed {
+  readonly tables: OperatorTables;
+  readonly shape: TransformerShape;
+  readonly gpu: Gpu;
+  readonly parallel: Parallelism;
+  readonly precisions: TablePrecisions;
+  readonly overheads: EngineOverheads;
+}
+
 /** The time of an iteration as the sum of its kernels, from the tables of a GPU. */
 export class IterationComposition {
-  readonly #tables: OperatorTables;
-  readonly #shape: TransformerShape;
-  readonly #gpu: Gpu;
-  readonly #parallel: Parallelism;
-  readonly #precisions: TablePrecisions;
-  readonly #overheads: EngineOverheads;
+  readonly #of: Composed;
 
-  constructor(
-    tables: OperatorTables,
-    shape: TransformerShape,
-    gpu: Gpu,
-    parallel: Parallelism,
-    precisions: TablePrecisions,
-    overheads: EngineOverheads,
-  ) {
-    this.#tables = tables;
-    this.#shape = {
-      ...shape,
-      layers: shape.layers.map((group) => ({
-        ...group,
-        window: group.window !== null && group.window < LONG_WINDOW ? group.window : null,
-      })),
-    };
-    this.#gpu = gpu;
-    this.#parallel = parallel;
-    this.#precisions = precisions;
-    this.#overheads = overheads;
+  constructor(of: Composed) {
+    const layers = of.shape.layers.map((group) => ({
+      ...group,
+      window: group.window !== null && group.window < LONG_WINDOW ? group.window : null,
+    }));
+    this.#of = { ...of, shape: { ...of.shape, layers } };
   }
 
   /** All that works token by token: projections, feed-forward, small kernels, all-reduces, us. */
@@ -120,11 +111,11 @@ export class IterationComposition {
 
   /** Added by each context token that one of `sequences` decodes reads, us. */
   contextUs(sequences: number): number {
-    const { data, pipeline } = this.#parallel;
+    const { data, pipeline } = this.#of.parallel;
     const perToken = this.#layerSum((group) =>
       group.window === null ? this.#decodeAttention(group, this.#share(sequences)).perContextTokenUs : 0,
     );
-    const { contextFactor, perContextTokenNs } = this.#overheads;
+    const { contextFactor, perContextTokenNs } = this.#of.overheads;
     return (perToken * contextFactor + perContextTokenNs / 1e3) / data / pipeline;
   }
 
@@ -137,7 +128,7 @@ export class IterationComposition {
 
   /** Added by each (query, key) pair of a chunk, us. */
   pairUs(): number {
-    const { data, pipeline } = this.#parallel;
+    const { data, pipeline } = this.#of.parallel;
     const perPair = this.#layerSum((group) =>
       group.window === null ? this.#prefillAttention(group).perPairUs : 0,
     );
@@ -164,7 +155,7 @@ export class IterationComposition {
   }
 
   get eagerPrefill(): boolean {
-    return this.#overheads.eagerPrefill === true;
+    return this.#of.overheads.eagerPrefill === true;
   }
 
   /** Attention of the decodes, with sliding windows that are full. */
@@ -192,43 +183,43 @@ export class IterationComposition {
 
   /** Tokens of a batch that one replica of the attention computes in one micro-batch of the pipeline. */
   #share(tokens: number): number {
-    return Math.max(1, tokens / this.#parallel.data / this.#parallel.pipeline);
+    return Math.max(1, tokens / this.#of.parallel.data / this.#of.parallel.pipeline);
   }
 
   /** Sum over all layers, of which the pipeline's stages work on one micro-batch after another. */
   #layerSum(ofLayer: (group: LayerGroup) => number): number {
-    return this.#shape.layers.reduce((sum, group) => sum + group.count * ofLayer(group), 0);
+    return this.#of.shape.layers.reduce((sum, group) => sum + group.count * ofLayer(group), 0);
   }
 
   #overheadUs(sequences: number, prefills: boolean): number {
-    const { iterationUs, perLayerUs, perSequenceUs, perLinearLayerUs, perIndexerUs } = this.#overheads;
-    const { parallelPerLayerUs } = this.#overheads;
-    const indexerUs = this.#shape.mla?.indexer ? perIndexerUs : 0;
+    const { iterationUs, perLayerUs, perSequenceUs, perLinearLayerUs, perIndexerUs } = this.#of.overheads;
+    const { parallelPerLayerUs } = this.#of.overheads;
+    const indexerUs = this.#of.shape.mla?.indexer ? perIndexerUs : 0;
     const layers = this.#layerSum(
       ({ linear }) =>
         perLayerUs +
-        (this.#parallel.tensor > 1 ? parallelPerLayerUs : 0) +
+        (this.#of.parallel.tensor > 1 ? parallelPerLayerUs : 0) +
         (linear === undefined ? indexerUs : perLinearLayerUs),
     );
     const launches = prefills ? this.#prefillLaunchesUs() : 0;
-    return iterationUs * this.#parallel.pipeline + layers + launches + perSequenceUs * sequences;
+    return iterationUs * this.#of.parallel.pipeline + layers + launches + perSequenceUs * sequences;
   }
 
   /** Launches of the kernels of a prefill, without CUDA graphs. */
   #prefillLaunchesUs(): number {
-    const { prefillPerLayerUs, prefillPerLinearLayerUs } = this.#overheads;
+    const { prefillPerLayerUs, prefillPerLinearLayerUs } = this.#of.overheads;
     return this.#layerSum(
       ({ linear }) => prefillPerLayerUs + (linear === undefined ? 0 : prefillPerLinearLayerUs),
     );
   }
 
   #projectionsUs({ linear, sparse }: LayerGroup, tokens: number): number {
-    const { hidden, queryHeads, headSize, qkNorm, mla, outputGate } = this.#shape;
-    const { tensor } = this.#parallel;
-    const { attention } = this.#precisions;
+    const { hidden, queryHeads, headSize, qkNorm, mla, outputGate } = this.#of.shape;
+    const { tensor } = this.#of.parallel;
+    const { attention } = this.#of.precisions;
     const queryWidth = (queryHeads * headSize) / tensor;
     const kvWidth = this.#kvHeads() * headSize;
-    const mixing = this.#shape.hyperConnections ? this.#tables.hyperConnectionsUs(tokens, hidden) : 0;
+    const mixing = this.#of.shape.hyperConnections ? this.#of.tables.hyperConnectionsUs(tokens, hidden) : 0;
     const norms = mixing + 2 * this.#kernelUs(4 * hidden * tokens);
     if (linear !== undefined) {
       const values = (linear.valueHeads * linear.valueSize) / tensor;
@@ -236,7 +227,7 @@ export class IterationComposition {
         norms +
         this.#gemmUs(attention, tokens, (linearWidth(linear) - 2 * linear.valueHeads) / tensor, hidden) +
         // The two gates of each head have a projection of their own.
-        this.#tables.gemmUs('bfloat16', tokens, (2 * linear.valueHeads) / tensor, hidden) +
+        this.#of.tables.gemmUs('bfloat16', tokens, (2 * linear.valueHeads) / tensor, hidden) +
         // Splitting of the projections, both gates, and the norm of the output.
         2 * this.#kernelUs(values * tokens) +
         this.#kernelUs(3 * values * tokens) +
@@ -266,22 +257,22 @@ export class IterationComposition {
 
   /** A norm over the heads of several GPUs, which first exchange a sum of each token's queries and one of its keys. */
   #acrossNormUs(tokens: number): number {
-    const { tensor } = this.#parallel;
-    const { acrossNormKernels } = this.#overheads;
-    if (!this.#shape.qkNormAcross || tensor === 1 || acrossNormKernels === 0) return 0;
-    return acrossNormKernels * KERNEL_US + 2 * this.#tables.allReduceUs(tensor, tokens);
+    const { tensor } = this.#of.parallel;
+    const { acrossNormKernels } = this.#of.overheads;
+    if (!this.#of.shape.qkNormAcross || tensor === 1 || acrossNormKernels === 0) return 0;
+    return acrossNormKernels * KERNEL_US + 2 * this.#of.tables.allReduceUs(tensor, tokens);
   }
 
   #feedForwardUs({ feedForward }: LayerGroup, own: number, all: number): number {
-    const { tensor } = this.#parallel;
+    const { tensor } = this.#of.parallel;
     if (isMixture(feedForward)) return this.#expertsUs(feedForward, own, all);
     return this.#gatedUs(own, feedForward.inter / tensor) + this.#reduceUs(own);
   }
 
   /** A feed-forward of gate, up and down projection. */
   #gatedUs(tokens: number, inter: number): number {
-    const { hidden } = this.#shape;
-    const precision = this.#precisions.feedForward;
+    const { hidden } = this.#of.shape;
+    const precision = this.#of.precisions.feedForward;
     return (
       this.#gemmUs(precision, tokens, 2 * inter, hidden) +
       this.#kernelUs(3 * inter * tokens) +
@@ -292,19 +283,20 @@ export class IterationComposition {
   /** A matrix multiplication behind the quantization of its input. */
   #gemmUs(precision: string, m: number, n: number, k: number): number {
     return (
-      this.#tables.gemmUs(precision, m, n, k) + (isQuantized(precision) ? this.#tables.quantizeUs(m, k) : 0)
+      this.#of.tables.gemmUs(precision, m, n, k) +
+      (isQuantized(precision) ? this.#of.tables.quantizeUs(m, k) : 0)
     );
   }
 
   #expertsUs(mixture: Mixture, own: number, all: number): number {
     const { experts, perToken, inter, width } = mixture;
-    const { hidden } = this.#shape;
-    const { tensor, pipeline, expert, data } = this.#parallel;
-    const { paddedExpertsUs } = this.#overheads;
-    const isPadded = paddedExpertsUs !== null && this.#precisions.experts.includes('fp8_block');
+    const { hidden } = this.#of.shape;
+    const { tensor, pipeline, expert, data } = this.#of.parallel;
+    const { paddedExpertsUs } = this.#of.overheads;
+    const isPadded = paddedExpertsUs !== null && this.#of.precisions.experts.includes('fp8_block');
     const least = isPadded ? ALL_READ * (experts / perToken) : 1;
-    const routed = this.#tables.expertsUs(
-      this.#precisions.experts,
+    const routed = this.#of.tables.expertsUs(
+      this.#of.precisions.experts,
       {
         ...{ hidden: width ?? hidden, inter, experts, perToken },
         tensorParallel: (tensor * data) / expert,
@@ -312,77 +304,74 @@ export class IterationComposition {
       },
       Math.max(least, all / pipeline),
     );
-    const router = this.#tables.gemmUs('bfloat16', own, experts, hidden) + KERNEL_US;
+    const router = this.#of.tables.gemmUs('bfloat16', own, experts, hidden) + KERNEL_US;
     const shared = this.#sharedExpertUs(mixture, own);
     // Replicas of the attention exchange their tokens before and after the experts, as one all-reduce would.
-    const exchange = data === 1 ? 0 : this.#exchangeUs(Math.max(1, all / pipeline));
-    const quantized = this.#precisions.experts.some(isQuantized) ? this.#tables.quantizeUs(own, hidden) : 0;
+    const exchange = data === 1 ? 0 : this.#reduceUs(Math.max(1, all / pipeline), tensor * data);
+    const quantized = this.#of.precisions.experts.some(isQuantized)
+      ? this.#of.tables.quantizeUs(own, hidden)
+      : 0;
     const padding = isPadded ? paddedExpertsUs : 0;
     const projections =
       width === undefined
         ? 0
-        : this.#gemmUs(this.#precisions.feedForward, own, width, hidden) +
-          this.#gemmUs(this.#precisions.feedForward, own, hidden, width);
+        : this.#gemmUs(this.#of.precisions.feedForward, own, width, hidden) +
+          this.#gemmUs(this.#of.precisions.feedForward, own, hidden, width);
     const alone = projections + routed + padding + quantized + router;
-    const sharesTime = all <= this.#overheads.sharedExpertStreamTokens;
+    const sharesTime = all <= this.#of.overheads.sharedExpertStreamTokens;
     return (sharesTime ? softmax(alone, shared) : alone + shared) + exchange + this.#reduceUs(own);
   }
 
   #sharedExpertUs({ experts, inter, sharedInter }: Mixture, tokens: number): number {
-    const { tensor, expert } = this.#parallel;
-    const { mla, hidden } = this.#shape;
-    const { memoryGBps, fp4Tflops } = this.#gpu;
+    const { tensor, expert } = this.#of.parallel;
+    const { mla, hidden } = this.#of.shape;
+    const { memoryGBps, fp4Tflops } = this.#of.gpu;
     if (sharedInter === 0) return 0;
     const alone = this.#gatedUs(tokens, sharedInter / tensor);
     const isDeepSeekV3 = mla !== null && !mla.indexer && experts === 256 && sharedInter === inter;
-    if (!this.#overheads.fusesSharedExpert || !isDeepSeekV3 || expert > 1 || fp4Tflops !== null) return alone;
+    if (!this.#of.overheads.fusesSharedExpert || !isDeepSeekV3 || expert > 1 || fp4Tflops !== null)
+      return alone;
     // Nothing is launched for it: its weights are read, and more tokens take as much longer as by themselves.
-    const bytes = isQuantized(this.#precisions.feedForward) ? 1 : BYTES;
+    const bytes = isQuantized(this.#of.precisions.feedForward) ? 1 : BYTES;
     const readUs = (3 * hidden * (sharedInter / tensor) * bytes) / (memoryGBps * 1e3);
     return readUs + alone - this.#gatedUs(1, sharedInter / tensor);
   }
 
-  #exchangeUs(tokens: number): number {
-    const { tensor, data } = this.#parallel;
-    return this.#tables.allReduceUs(tensor * data, tokens * this.#shape.hidden);
-  }
-
-  #reduceUs(tokens: number): number {
-    const { tensor } = this.#parallel;
-    return tensor === 1 ? 0 : this.#tables.allReduceUs(tensor, tokens * this.#shape.hidden);
+  #reduceUs(tokens: number, gpus = this.#of.parallel.tensor): number {
+    return gpus === 1 ? 0 : this.#of.tables.allReduceUs(gpus, tokens * this.#of.shape.hidden);
   }
 
   /** A kernel that moves so many 16-bit numbers. */
   #kernelUs(numbers: number): number {
-    return KERNEL_US + (BYTES * numbers) / (this.#gpu.memoryGBps * 1e3);
+    return KERNEL_US + (BYTES * numbers) / (this.#of.gpu.memoryGBps * 1e3);
   }
 
   /** Output layer and sampling, which only the last token of a sequence passes. */
   #outputUs(sequences: number): number {
-    const { hidden, vocabulary } = this.#shape;
+    const { hidden, vocabulary } = this.#of.shape;
     const own = this.#share(sequences);
-    const head = this.#tables.gemmUs('bfloat16', own, vocabulary / this.#parallel.tensor, hidden);
-    const sampler = SAMPLER_US + (SAMPLER_BYTES * vocabulary * own) / (this.#gpu.memoryGBps * 1e3);
-    return this.#parallel.pipeline * (head + sampler);
+    const head = this.#of.tables.gemmUs('bfloat16', own, vocabulary / this.#of.parallel.tensor, hidden);
+    const sampler = SAMPLER_US + (SAMPLER_BYTES * vocabulary * own) / (this.#of.gpu.memoryGBps * 1e3);
+    return this.#of.parallel.pipeline * (head + sampler);
   }
 
   #kvHeads(): number {
-    return Math.max(1, this.#shape.kvHeads / this.#parallel.tensor);
+    return Math.max(1, this.#of.shape.kvHeads / this.#of.parallel.tensor);
   }
 
   #attentionShape({ window }: LayerGroup): AttentionShape {
-    const { queryHeads, headSize } = this.#shape;
+    const { queryHeads, headSize } = this.#of.shape;
     return {
-      queryHeads: queryHeads / this.#parallel.tensor,
+      queryHeads: queryHeads / this.#of.parallel.tensor,
       kvHeads: this.#kvHeads(),
       headSize,
       window: window ?? 0,
-      kvPrecision: this.#precisions.kv,
+      kvPrecision: this.#of.precisions.kv,
     };
   }
 
   #linearShape({ keyHeads, valueHeads, decayRank }: LinearAttention): LinearShape {
-    const { tensor } = this.#parallel;
+    const { tensor } = this.#of.parallel;
     return {
       table: decayRank === undefined ? 'gdn' : 'kda',
       ...{ keyHeads: Math.max(1, keyHeads / tensor), valueHeads: valueHeads / tensor },
@@ -390,20 +379,20 @@ export class IterationComposition {
   }
 
   #moduleShape({ sparse }: LayerGroup): ModuleShape | null {
-    const { mla, queryHeads } = this.#shape;
+    const { mla, queryHeads } = this.#of.shape;
     if (mla === null && sparse === undefined) return null;
-    const { tensor } = this.#parallel;
-    const { latent: precision, kv: kvPrecision } = this.#precisions;
+    const { tensor } = this.#of.parallel;
+    const { latent: precision, kv: kvPrecision } = this.#of.precisions;
     const table = sparse?.table ?? (mla?.indexer ? 'dsa' : 'mla');
     return { table, heads: queryHeads / tensor, tensor, precision, kvPrecision };
   }
 
   #decodeAttention(group: LayerGroup, sequences: number): DecodeAttention {
     if (group.linear !== undefined)
-      return this.#tables.linearDecode(this.#linearShape(group.linear), sequences);
+      return this.#of.tables.linearDecode(this.#linearShape(group.linear), sequences);
     const whole = this.#moduleShape(group);
     return whole === null
-      ? this.#tables.decodeAttention(this.#attentionShape(group), sequences)
+      ? this.#of.tables.decodeAttention(this.#attentionShape(group), sequences)
       : this.#moduleDecode(whole, sequences);
   }
 
@@ -412,13 +401,13 @@ export class IterationComposition {
    * and the sum of the kernels are bounds, and the lower one counts.
    */
   #moduleDecode(latent: ModuleShape, sequences: number): DecodeAttention {
-    const module = this.#tables.moduleDecode(latent, sequences);
-    const kernels = this.#tables.latentKernels(latent, sequences);
+    const module = this.#of.tables.moduleDecode(latent, sequences);
+    const kernels = this.#of.tables.latentKernels(latent, sequences);
     if (kernels === null) return module;
-    const { hidden, mla } = this.#shape;
+    const { hidden, mla } = this.#of.shape;
     const { queryRank, kvRank, nopeSize, ropeSize, valueSize } = mla!;
     const queries = latent.heads * (nopeSize + ropeSize);
-    const gemmUs = (n: number, k: number) => this.#tables.gemmUs(latent.precision, sequences, n, k);
+    const gemmUs = (n: number, k: number) => this.#of.tables.gemmUs(latent.precision, sequences, n, k);
     const projectionsUs =
       gemmUs((queryRank ?? queries) + kvRank + ropeSize, hidden) +
       (queryRank === null ? 0 : gemmUs(queries, queryRank)) +
@@ -435,10 +424,10 @@ export class IterationComposition {
   }
 
   #prefillAttention(group: LayerGroup): PrefillAttention {
-    if (group.linear !== undefined) return this.#tables.linearPrefill(this.#linearShape(group.linear));
+    if (group.linear !== undefined) return this.#of.tables.linearPrefill(this.#linearShape(group.linear));
     const whole = this.#moduleShape(group);
     return whole === null
-      ? this.#tables.prefillAttention(this.#attentionShape(group))
-      : this.#tables.modulePrefill(whole);
+      ? this.#of.tables.prefillAttention(this.#attentionShape(group))
+      : this.#of.tables.modulePrefill(whole);
   }
 }

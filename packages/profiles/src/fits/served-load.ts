@@ -70,9 +70,9 @@ export function latencies(of: (what: (typeof LATENCIES)[number]) => number): Loa
   return Object.fromEntries(LATENCIES.map((what) => [what, of(what)])) as LoadLatencies;
 }
 
-/** Prompts that a load sends over and over, in the same order. */
-const PROMPTS = 100;
-/** All of them begin with a system prompt of 100 tokens, of which these blocks are whole. */
+/** Prompts that a load sends over and over, in the same order; so many AIPerf draws unless it is told how many. */
+export const PROMPTS = 100;
+/** Those of the served loads begin with a system prompt of 100 tokens, of which these blocks are whole. */
 const SYSTEM_BLOCKS = 6;
 const BLOCK_TOKENS = 16;
 
@@ -176,15 +176,15 @@ export function servedLoadTrace(
   });
 }
 
-/** A trace whose prompts are those of `PROMPTS` requests before, after the same system prompt. */
-function repeatedPrompts(trace: Trace): Trace {
+/** A trace whose prompts are those of `PROMPTS` requests before, and of which all begin with the same blocks. */
+export function repeatedPrompts(trace: Trace, sameBlocks = SYSTEM_BLOCKS): Trace {
   const ids: number[] = [];
   const offsets = Int32Array.from({ length: trace.inputTokens.length + 1 }, (_, i) => {
     if (i === 0) return 0;
     const prompt = 1 + ((i - 1) % PROMPTS);
     const blocks = Math.floor(trace.inputTokens[i - 1] / BLOCK_TOKENS);
     for (let block = 0; block < blocks; block += 1) {
-      ids.push(block < SYSTEM_BLOCKS ? block : prompt * 2 ** 20 + block);
+      ids.push(block < sameBlocks ? block : prompt * 2 ** 20 + block);
     }
     return ids.length;
   });

@@ -65,7 +65,8 @@ function compose(
   precisions: TablePrecisions = PRECISIONS,
   gpu = H100,
 ) {
-  return new IterationComposition(tables, shape, gpu, parallel, precisions, { ...NONE, ...overheads });
+  const all = { ...NONE, ...overheads };
+  return new IterationComposition({ tables, shape, gpu, parallel, precisions, overheads: all });
 }
 
 /** Within the small kernels, 2 us each, and bytes that they move. */

@@ -245,11 +245,12 @@ function weightsOf(
     const variant = { ...plain, weightGiB: replicated(plain.weightGiB, model, parallel) };
     const sized: EngineProfile = { ...blank, weights: { [precision]: variant } };
     try {
-      const named = { ...names, kv: KV_NAMES[kvCache] };
-      const law = composedLaw(
-        new IterationComposition(tables, model.shape, measuredOn, parallel, named, overheads),
-        { isMixture, kvTokens: Math.max(0, kvTokens(sized, kvPoolBlocks(sized, precision, false, 1))) },
-      );
+      const composition = new IterationComposition({
+        ...{ tables, shape: model.shape, gpu: measuredOn, parallel, overheads },
+        precisions: { ...names, kv: KV_NAMES[kvCache] },
+      });
+      const pool = Math.max(0, kvTokens(sized, kvPoolBlocks(sized, precision, false, 1)));
+      const law = composedLaw(composition, { isMixture, kvTokens: pool });
       weights[precision] = { ...variant, law: onGpu(law, gpu, measuredOn), status: 'tables', source };
       errors[precision] = law.errors;
     } catch (error) {

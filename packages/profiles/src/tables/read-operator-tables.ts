@@ -14,7 +14,9 @@ import {
 export type ReadTables = Readonly<Awaited<ReturnType<typeof readOperatorTables>>>;
 
 /** GPUs whose tables stand for others of the same architecture, by the tables' folder. */
-const MEASURED_ON: Readonly<Record<string, { readonly gpu: string; readonly others: readonly string[] }>> = {
+export const MEASURED_ON: Readonly<
+  Record<string, { readonly gpu: string; readonly others: readonly string[] }>
+> = {
   a100_sxm: { gpu: 'a100-80gb', others: ['a100-40gb'] },
   h100_sxm: { gpu: 'h100-80gb', others: ['gh200-96gb', 'h100-pcie-80gb', 'h20-96gb'] },
   h200_sxm: { gpu: 'h200-141gb', others: [] },
@@ -121,15 +123,10 @@ function expertKey({ moe_dtype, hidden_size, inter_size, num_experts, topk }: Op
 
 /** Times of an older version: for each shape they differ from the newer one's as they do on another GPU. */
 function asOlder(rows: OperatorRow[], before: readonly OperatorRow[], after: readonly OperatorRow[]) {
-  const keyOf = (row: OperatorRow) =>
-    [
-      row.moe_dtype,
-      expertKey(row),
-      row.moe_tp_size,
-      row.moe_ep_size,
-      row.distribution,
-      row.num_tokens,
-    ].join();
+  const keyOf = (row: OperatorRow) => {
+    const { moe_dtype, moe_tp_size, moe_ep_size, distribution, num_tokens } = row;
+    return [moe_dtype, expertKey(row), moe_tp_size, moe_ep_size, distribution, num_tokens].join();
+  };
   const [old, now] = [before, after].map(
     (all) => new Map(all.map((row) => [keyOf(row), Number(row.latency)])),
   );
