@@ -10,12 +10,12 @@ import { resetOptionsReader } from '../protocol/reset-options.ts';
 import type { OpenEnvServer } from '../server/create-server.ts';
 import { described } from '../server/route-table.ts';
 import { whenDone } from '../sessions/turns.ts';
-import { type RankedReset, type SeasonLedger, seasonRules, type TaskId } from './season-ledger.ts';
+import { type RankedReset, type SeasonLedger, seasonRules, type TaskId, taskId } from './season-ledger.ts';
 
 const rankedState = z
   .object({
-    task_id: z.union([z.string(), z.number()]).nullable(),
-    episode: z.int().nullable().meta({ description: 'Of the submission in the task, from 0' }),
+    task_id: taskId.nullable(),
+    episode: z.int().nullable().describe('Of the submission in the task, from 0'),
     done: z.boolean(),
   })
   .meta({ title: 'RankedState' });
@@ -47,11 +47,8 @@ export function seasonEnvironment(
     readme: `A ranked season of ${name}: \`reset(submission=TOKEN, task_id=TASK)\` deals the next of ${ledger.rules.episodes} episodes. Each counts from its reset on. \`GET /season\` has the rules.`,
     // Strict: an option that a season ignores must not cost an episode.
     resetOptions: z.strictObject({
-      submission: z.string().max(200).meta({ description: 'Token of the submission' }),
-      task_id: z
-        .union([z.string(), z.number()])
-        .default(taskIds[0]!)
-        .meta({ description: `One of ${taskIds.join(', ')}` }),
+      submission: z.string().max(200).describe('Token of the submission'),
+      task_id: taskId.default(taskIds[0]!).describe(`One of ${taskIds.join(', ')}`),
       seed: z.never('Ranked episodes have seeds of their own: leave it out').optional(),
     }),
     tasks: (definition.tasks ?? []).filter((task) => taskIds.includes(task.id)),
@@ -73,24 +70,23 @@ export function seasonEnvironment(
     let isDone = false;
     const stepped = (result: StepResult) => {
       if (result.done && !isDone) {
-        const { submission, task_id: taskId, episode } = playing!;
         isDone = true;
-        ledger.finish({ submission, taskId, episode });
+        ledger.finish(playing!);
       }
       return shown(result);
     };
     return {
       async reset(options) {
         const startedAt = clock.now();
-        const { task_id: taskId, submission, episode } = options as RankedReset;
-        if (!Number.isInteger(episode)) {
+        const dealt = options as RankedReset;
+        if (!Number.isInteger(dealt.episode)) {
           const problem =
             'Expected the reset of a session: ranked episodes are played one at a time, without vector stepping.';
           throw new EnvironmentError('RANKED_SESSION', problem);
         }
-        const seed = ledger.seedOf({ submission, taskId, episode });
-        const result = shown(await instance.reset(readOptions({ task_id: taskId, seed })));
-        playing = options as RankedReset;
+        const { task_id } = dealt;
+        const result = shown(await instance.reset(readOptions({ task_id, seed: ledger.seedOf(dealt) })));
+        playing = dealt;
         isDone = false;
         if (resetMs > 0) {
           const tookMs = clock.now() - startedAt;
@@ -116,10 +112,9 @@ function shown({ observation, reward, done }: StepResult): StepResult {
 }
 
 const progressRequest = z
-  .strictObject({ submission: z.string().max(200).meta({ description: 'Token of the submission' }) })
+  .strictObject({ submission: z.string().max(200).describe('Token of the submission') })
   .meta({ title: 'SeasonProgressRequest' });
 const count = z.int().min(0);
-const taskId = z.union([z.string(), z.number()]);
 
 /** `GET /season`: the rules and the commitment to the seeds. `POST /season/progress`: how far a submission is. */
 export function mountSeasonRoutes(server: OpenEnvServer, ledger: SeasonLedger): void {
@@ -128,7 +123,7 @@ export function mountSeasonRoutes(server: OpenEnvServer, ledger: SeasonLedger): 
       ...described('get_season'),
       answer: seasonRules.extend({
         submissions: count,
-        receipt: z.string().nullable().meta({ description: 'Of the last admission: it covers all of them' }),
+        receipt: z.string().nullable().describe('Of the last admission: it covers all of them'),
         closed: z.boolean(),
       }),
     },
@@ -143,7 +138,7 @@ export function mountSeasonRoutes(server: OpenEnvServer, ledger: SeasonLedger): 
       body: progressRequest,
       answer: z.object({
         tasks: z.array(z.object({ task_id: taskId, opened: count, finished: count, episodes: count })),
-        receipt: z.string().meta({ description: 'Keep it: it proves the actions so far' }),
+        receipt: z.string().describe('Keep it: it proves the actions so far'),
       }),
     },
     (_, { body: { submission } }) => ledger.progressOf(submission),

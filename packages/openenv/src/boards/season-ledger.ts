@@ -17,31 +17,33 @@ import { actionDigest, admissionDigest, receiptOf, sha256 } from './season-recei
 /** Fewest episodes of each task that a submission is judged by. */
 export const LEAST_EPISODES = 20;
 
+export const taskId = z.union([z.string(), z.number()]);
+export type TaskId = z.infer<typeof taskId>;
+
 export const seasonRules = z.strictObject({
   name: publicName,
   environment: z.strictObject({ id: z.string(), version: z.string() }),
-  task_ids: z.array(z.union([z.string(), z.number()])).min(1),
-  episodes: z.int().min(LEAST_EPISODES).meta({ description: 'Episodes of each task, for each submission' }),
+  task_ids: z.array(taskId).min(1),
+  episodes: z.int().min(LEAST_EPISODES).describe('Episodes of each task, for each submission'),
   minutes: z
     .number()
     .gt(0)
-    .meta({ description: 'Time from the reset of an episode after which it takes no more actions' }),
-  created_at: z.int().meta({ description: 'Milliseconds since the epoch' }),
-  commitment: z.string().meta({
-    description:
+    .describe('Time from the reset of an episode after which it takes no more actions'),
+  created_at: z.int().describe('Milliseconds since the epoch'),
+  commitment: z
+    .string()
+    .describe(
       'SHA-256 of these rules and of the secret that all seeds come from, which is published at the end',
-  }),
+    ),
 });
 /** Public rules of a season, known from its beginning. */
 export type SeasonRules = Readonly<z.infer<typeof seasonRules>>;
-
-export type TaskId = string | number;
 
 /** One episode of a season. */
 export interface SeasonEpisode {
   /** Number of the submission, from 1, in the order of admission. */
   readonly submission: number;
-  readonly taskId: TaskId;
+  readonly task_id: TaskId;
   /** From 0. */
   readonly episode: number;
 }
@@ -107,11 +109,7 @@ const SECRET_BYTES = 32;
 const TOKEN_BYTES = 24;
 
 /** Options of the reset of a ranked episode, as they are kept: they name the episode, and never its seed. */
-export interface RankedReset extends ResetOptions {
-  readonly task_id: TaskId;
-  readonly submission: number;
-  readonly episode: number;
-}
+export type RankedReset = ResetOptions & SeasonEpisode;
 
 interface Submission {
   readonly number: number;
@@ -278,8 +276,8 @@ export class SeasonLedger {
   }
 
   /** Notes that an episode came to its end. */
-  finish({ submission, taskId, episode }: SeasonEpisode): void {
-    this.#statements.finish.run(submission, String(taskId), episode);
+  finish({ submission, task_id, episode }: SeasonEpisode): void {
+    this.#statements.finish.run(submission, String(task_id), episode);
   }
 
   /** Progress of a submission in each task, and its receipt. @throws EnvironmentError `UNKNOWN_SUBMISSION` */
@@ -316,11 +314,11 @@ export class SeasonLedger {
   /** All episodes of a submission: those that it never opened have no actions. */
   episodesOf(submission: number): (SeasonEpisode & { readonly actions: readonly unknown[] })[] {
     const { task_ids, episodes } = this.rules;
-    return task_ids.flatMap((taskId) => {
-      const dealt = this.#dealtOf(submission, taskId);
+    return task_ids.flatMap((task_id) => {
+      const dealt = this.#dealtOf(submission, task_id);
       return Array.from({ length: episodes }, (_, episode) => {
         const actions = episode in dealt ? this.#actionsOf(dealt[episode].key) : [];
-        return { submission, taskId, episode, actions: actions.map((text) => JSON.parse(text)) };
+        return { submission, task_id, episode, actions: actions.map((text) => JSON.parse(text)) };
       });
     });
   }
@@ -376,8 +374,8 @@ export class SeasonLedger {
     const row = this.#statements.ofSession.get(id) as EpisodeRow | undefined;
     if (row === undefined) return undefined;
     const { key, client, submission, episode, episode_id: episodeId } = row;
-    const taskId = this.rules.task_ids.find((each) => String(each) === row.task)!;
-    const reset: RankedReset = { task_id: taskId, submission, episode };
+    const task_id = this.rules.task_ids.find((each) => String(each) === row.task)!;
+    const reset: RankedReset = { task_id, submission, episode };
     const entries = [JSON.stringify(reset), ...this.#actionsOf(key)];
     const about = { environment: this.rules.environment, client, episodeId };
     return storedSession(about, entries, undefined, this.#journal(id, client, key));
@@ -419,8 +417,8 @@ export function commitmentOf(rules: Omit<SeasonRules, 'commitment'>, secret: str
  * Seed of an episode: each submission has its own, so that none can look into another's. Only who has the secret can
  * compute it; 52 random bits.
  */
-export function seedOf(secret: string, { submission, taskId, episode }: SeasonEpisode): number {
-  const text = JSON.stringify([submission, String(taskId), episode]);
+export function seedOf(secret: string, { submission, task_id, episode }: SeasonEpisode): number {
+  const text = JSON.stringify([submission, String(task_id), episode]);
   const bits = createHmac('sha256', secret).update(text).digest().readBigUInt64BE();
   return LEAST_SEED + Number(bits % BigInt(LEAST_SEED));
 }

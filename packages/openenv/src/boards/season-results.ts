@@ -9,30 +9,27 @@ import { resetOptionsReader } from '../protocol/reset-options.ts';
 import { actionReader } from '../protocol/schemas.ts';
 import { MAX_EPISODE_ACTIONS, replayRecord } from '../sessions/episode.ts';
 import { publicName, skeletonOf } from './public-name.ts';
-import { commitmentOf, type SeasonLedger, seasonRules, seedOf } from './season-ledger.ts';
+import { commitmentOf, type SeasonLedger, seasonRules, seedOf, taskId } from './season-ledger.ts';
 import { receiptOf, receiptProblems } from './season-receipt.ts';
 
 const RESULTS_FORMAT = 'openenv-season/2';
 
 const anchor = z.object({
   return: z.number(),
-  actions: z
-    .array(z.unknown())
-    .min(1)
-    .meta({ description: 'The last one is repeated to the end of the episode' }),
+  actions: z.array(z.unknown()).min(1).describe('The last one is repeated to the end of the episode'),
 });
 const anchors = z
   .object({ default: anchor, clairvoyant: anchor, constant: anchor.nullish() })
-  .meta({ description: 'Returns on the same traffic, each with actions that earn it' });
+  .describe('Returns on the same traffic, each with actions that earn it');
 
 const judgedEpisode = z.object({
-  task_id: z.union([z.string(), z.number()]),
+  task_id: taskId,
   episode: z.int().min(0),
   seed: z.int().min(0),
   actions: z.array(z.unknown()).max(MAX_EPISODE_ACTIONS),
-  digest: z.string().meta({ description: 'Over all answers of the replay, as in episode files' }),
+  digest: z.string().describe('Over all answers of the replay, as in episode files'),
   done: z.boolean(),
-  return: z.number().meta({ description: 'With what is lost for the windows that were not played' }),
+  return: z.number().describe('With what is lost for the windows that were not played'),
   score: z.number(),
   anchors: anchors.nullable(),
 });
@@ -46,10 +43,10 @@ export const seasonResults = z.object({
     z.object({
       number: z.int().min(1),
       name: publicName,
-      receipt: z.string().meta({ description: 'After its last action' }),
-      order: z.array(z.tuple([z.int().min(0), z.int().min(1)])).meta({
-        description: 'Runs of its actions as they were played: the index of an episode, and how many',
-      }),
+      receipt: z.string().describe('After its last action'),
+      order: z
+        .array(z.tuple([z.int().min(0), z.int().min(1)]))
+        .describe('Runs of its actions as they were played: the index of an episode, and how many'),
       episodes: z.array(judgedEpisode),
     }),
   ),
@@ -101,7 +98,7 @@ export async function closeSeason(
     ledger.episodesOf(number).map((episode) => ({
       ...episode,
       record: {
-        reset: readOptions({ task_id: episode.taskId, seed: seedOf(secret, episode) }),
+        reset: readOptions({ task_id: episode.task_id, seed: seedOf(secret, episode) }),
         actions: episode.actions,
       },
     })),
@@ -111,10 +108,10 @@ export async function closeSeason(
     ...{ number, name, receipt: receiptOf(number, actions, digest), order: ledger.orderOf(number) },
     episodes: [] as JudgedEpisode[],
   }));
-  for (const [index, { submission, taskId, episode, record }] of played.entries()) {
+  for (const [index, { submission, task_id, episode, record }] of played.entries()) {
     const ofEpisode = anchors[index] ?? null;
     const { digest, done } = await replayRecord(definition, record);
-    const about = { task_id: taskId, episode, seed: record.reset.seed!, actions: [...record.actions] };
+    const about = { task_id, episode, seed: record.reset.seed!, actions: [...record.actions] };
     const score = await scoring.judge(record, ofEpisode);
     submissions[submission - 1].episodes.push({ ...about, digest, done, ...score, anchors: ofEpisode });
   }
@@ -168,16 +165,16 @@ export async function verifySeason(
       }
     }
   }
-  if (anchorsAnew) problems.push(...(await anchorProblems(submissions, definition, scoring)));
+  if (anchorsAnew) problems.push(...(await anchorProblems()));
   return problems;
 
   async function* problemsOf(judged: JudgedEpisode, submission: number): AsyncGenerator<string> {
-    const { task_id: taskId, episode, seed, actions, anchors } = judged;
-    if (seed !== seedOf(secret, { submission, taskId, episode })) {
+    const { task_id, seed, actions, anchors } = judged;
+    if (seed !== seedOf(secret, { ...judged, submission })) {
       yield 'the seed does not come from the secret.';
     }
     try {
-      const record = { reset: readOptions({ task_id: taskId, seed }), actions: actions.map(readAction) };
+      const record = { reset: readOptions({ task_id, seed }), actions: actions.map(readAction) };
       const { digest, done } = await replayRecord(definition, record);
       if (digest !== judged.digest || done !== judged.done) yield 'the replay came out otherwise.';
       const { return: total, score } = await scoring.judge(record, anchors);
@@ -193,24 +190,14 @@ export async function verifySeason(
       yield `it cannot be replayed: ${(error as Error).message}`;
     }
   }
-}
 
-async function anchorProblems(
-  submissions: SeasonResults['submissions'],
-  definition: EnvironmentDefinition,
-  scoring: SeasonScoring,
-): Promise<string[]> {
-  const readOptions = resetOptionsReader(definition);
-  const episodes = submissions.flatMap(({ name, episodes }) =>
-    episodes.map((episode) => ({ name, ...episode })),
-  );
-  const anew = await scoring.anchors(episodes.map(({ task_id, seed }) => readOptions({ task_id, seed })));
-  return episodes
-    .filter(({ anchors: claimed }, i) => JSON.stringify(claimed) !== JSON.stringify(anew[i]))
-    .map(
-      ({ name, task_id, episode }) =>
-        `${name}, ${task_id} ${episode}: the anchors are not those that are computed for its seed.`,
-    );
+  async function anchorProblems(): Promise<string[]> {
+    const judged = submissions.flatMap(({ name, episodes }) => episodes.map((each) => ({ name, ...each })));
+    const anew = await scoring.anchors(judged.map(({ task_id, seed }) => readOptions({ task_id, seed })));
+    const differ = judged.filter(({ anchors }, i) => JSON.stringify(anchors) !== JSON.stringify(anew[i]));
+    const problem = 'the anchors are not those that are computed for its seed.';
+    return differ.map(({ name, task_id, episode }) => `${name}, ${task_id} ${episode}: ${problem}`);
+  }
 }
 
 /** Return of actions whose last one is repeated until the episode ends. */

@@ -353,7 +353,7 @@ describe('a ranked session withstands', () => {
     );
     assert.equal((await ask('/reset', { submission: token })).body.code, 'NO_EPISODES_LEFT');
     const seeds = [1, 2].flatMap((submission) =>
-      episodes.map((episode) => ledger.seedOf({ submission, taskId: 'short', episode })),
+      episodes.map((episode) => ledger.seedOf({ submission, task_id: 'short', episode })),
     );
     assert.equal(new Set(seeds).size, 40);
   });
@@ -431,7 +431,7 @@ describe('a ranked session withstands', () => {
   });
 
   it('guessing seeds from other seeds: only the secret gives them', () => {
-    const episode = { submission: 1, taskId: 'short', episode: 0 };
+    const episode = { submission: 1, task_id: 'short', episode: 0 };
     assert.notEqual(seedOf('a', episode), seedOf('b', episode));
     const seeds = Array.from({ length: 1000 }, (_, i) => seedOf('a', { ...episode, episode: i }));
     assert.equal(new Set(seeds).size, 1000);

@@ -123,10 +123,12 @@ export const healthBody = z.object({
   status: z.enum(['healthy', 'unhealthy', 'degraded']),
   active_sessions: z.int().min(0),
   uptime_seconds: z.number().min(0),
-  reason: z.string().optional().meta({
-    description:
+  reason: z
+    .string()
+    .optional()
+    .describe(
       'Why sessions are not being written, which makes the server degraded, or that capacity was refused',
-  }),
+    ),
 });
 /** `GET /health`. */
 export type HealthBody = ReadonlyDeep<z.infer<typeof healthBody>>;
@@ -138,9 +140,9 @@ export const environmentsBody = z.object({
       version: z.string(),
       name: z.string(),
       description: z.string(),
-      path: z.string().meta({
-        description: 'Root of its server, relative to the server that was asked: `./` is that one itself',
-      }),
+      path: z
+        .string()
+        .describe('Root of its server, relative to the server that was asked: `./` is that one itself'),
     }),
   ),
 });
@@ -186,28 +188,27 @@ export const gradeBody = z.object({
   breakdown: jsonObject,
   /** One or two sentences a person can act on. */
   feedback: z.string(),
-  estimated: z.boolean().optional().meta({ description: 'True for a score that rests on an estimate' }),
-  replayed: jsonObject.optional().meta({
-    description:
+  estimated: z.boolean().optional().describe('True for a score that rests on an estimate'),
+  replayed: jsonObject
+    .optional()
+    .describe(
       'Options of the reset that the actions were replayed on, `seed` and `task_id` among them, less lists and objects',
-  }),
+    ),
 });
 /** The answer of `POST /grader`. Servers of others may leave out `replayed` and `estimated`. */
 export type GradeBody = ReadonlyDeep<z.infer<typeof gradeBody>>;
 
 export const validationIssue = z
   .object({
-    type: z.string().meta({
-      description: 'Stable name of the rule, such as `missing`, `extra_forbidden`, `less_than_equal`',
-    }),
-    loc: z
-      .array(z.union([z.string(), z.int()]))
-      .meta({ description: 'Path from the root of the input to the value' }),
+    type: z
+      .string()
+      .describe('Stable name of the rule, such as `missing`, `extra_forbidden`, `less_than_equal`'),
+    loc: z.array(z.union([z.string(), z.int()])).describe('Path from the root of the input to the value'),
     msg: z.string(),
-    input: z.unknown().meta({
-      description: 'The value that was sent; for `missing` the object that lacks it. A long value is cut',
-    }),
-    ctx: jsonObject.optional().meta({ description: 'The limits of the rule, such as `{ "le": 512 }`' }),
+    input: z
+      .unknown()
+      .describe('The value that was sent; for `missing` the object that lacks it. A long value is cut'),
+    ctx: jsonObject.optional().describe('The limits of the rule, such as `{ "le": 512 }`'),
   })
   .meta({ title: 'ValidationError' });
 /** One thing that is wrong with an input, in the words of pydantic, which OpenEnv clients expect. */
@@ -221,7 +222,7 @@ export const errorBody = z
         .custom<readonly ValidationIssue[]>()
         .meta({ type: 'array', items: { $ref: '#/components/schemas/ValidationError' } }),
     ]),
-    code: z.string().optional().meta({ description: 'Stable code, where the text has one' }),
+    code: z.string().optional().describe('Stable code, where the text has one'),
   })
   .meta({ title: 'Error' });
 /** The body of every HTTP error: text, or the list of what is wrong with the input (status 422). */

@@ -17,8 +17,8 @@ const DRAWN_SEEDS = 2 ** 32;
 
 /** The two options that every environment has. `null` is the same as absent, as Python clients send it. */
 const commonOptions = z.object({
-  seed: z.int().min(0).nullish().meta({ description: 'Random seed for reproducible episodes' }),
-  episode_id: z.string().max(255).nullish().meta({ description: 'Custom episode identifier' }),
+  seed: z.int().min(0).nullish().describe('Random seed for reproducible episodes'),
+  episode_id: z.string().max(255).nullish().describe('Custom episode identifier'),
 });
 
 type Options = Pick<EnvironmentDefinition, 'resetOptions' | 'splits'>;
@@ -98,8 +98,8 @@ function taskOptions(splits: readonly TaskSplit[]) {
     split: z
       .enum(splits.map(({ name }) => name))
       .nullish()
-      .meta({ description: 'Play a task of this split' }),
-    index: z.int().min(0).nullish().meta({ description: 'Which task of the split; 0 without' }),
+      .describe('Play a task of this split'),
+    index: z.int().min(0).nullish().describe('Which task of the split; 0 without'),
   });
 }
 

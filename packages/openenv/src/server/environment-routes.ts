@@ -55,12 +55,15 @@ export function mountEnvironmentRoutes(
       }
     },
   );
-  const compatible = 'Accepted for compatibility; a step always runs to its end';
   const stepBody = z.looseObject({
     action: z.record(z.string(), z.unknown()).meta(schemas.action as z.GlobalMeta),
     session_id: sessionId,
-    timeout_s: z.number().gt(0).nullish().meta({ description: compatible }),
-    request_id: z.string().max(255).nullish().meta({ description: 'A label of the request' }),
+    timeout_s: z
+      .number()
+      .gt(0)
+      .nullish()
+      .describe('Accepted for compatibility; a step always runs to its end'),
+    request_id: z.string().max(255).nullish().describe('A label of the request'),
   });
   addRoute(
     {
@@ -110,8 +113,8 @@ function resultSchema({ observation }: EnvironmentDefinition, fields?: AnswerFie
   return z.object({
     ...fields?.schema.shape,
     observation: jsonValue<object>(toJsonSchema(observation, 'output')),
-    reward: z.number().nullable().meta({ description: 'Reward of the action; null after a reset' }),
-    done: z.boolean().meta({ description: 'Whether the episode is over' }),
+    reward: z.number().nullable().describe('Reward of the action; null after a reset'),
+    done: z.boolean().describe('Whether the episode is over'),
     session_id: z.string(),
     metadata: z.union([jsonValue<object>({ type: 'object' }), z.null()]),
   });

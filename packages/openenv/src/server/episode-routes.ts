@@ -27,12 +27,12 @@ const openRequest = episodeFileSchema
   .extend({
     environment: episodeFileSchema.shape.environment
       .nullish()
-      .meta({ description: 'Where it was played; without, it is taken for an episode of this server' }),
+      .describe('Where it was played; without, it is taken for an episode of this server'),
     windows_from: z
       .int()
       .min(0)
       .nullish()
-      .meta({ description: 'Answer the results from this one on; 0, the default, is that of the reset' }),
+      .describe('Answer the results from this one on; 0, the default, is that of the reset'),
   })
   .meta({ title: 'OpenEpisodeRequest' });
 

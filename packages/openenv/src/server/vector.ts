@@ -105,16 +105,9 @@ export function vectorConversation(
     const base = readAt(['options'], () => readResetOptions(asked));
     const layouts = format === 'float32' ? makeLayouts(definition) : null;
     close();
-    const make = (lease: Lease) => {
-      const instances: Environment[] = [];
-      try {
-        while (instances.length < count) instances.push(createInstance(definition, client));
-      } catch (error) {
-        void closeAll(instances);
-        throw error;
-      }
-      return vectorEnvironments(instances, base, { client, watch: sessions.watch }, layouts, lease);
-    };
+    const create = () => createInstance(definition, client);
+    const make = (lease: Lease) =>
+      vectorEnvironments(count, create, base, { client, watch: sessions.watch }, layouts, lease);
     opened = sessions.hold(count, make, base);
     return whenDone(opened.reset(), (result) => {
       sessions.counts.resets += count;
@@ -130,11 +123,8 @@ export function vectorConversation(
     if (!Array.isArray(actions) || actions.length !== size) {
       throw invalidInput('list_type', ['actions'], `Input should be a list of ${size} actions`);
     }
-    return play(
-      environments,
-      (index) => actions[index],
-      (result) => vectorText(result, null),
-    );
+    const actionOf = (index: number) => actions[index];
+    return play(environments, actionOf, (result) => vectorText(result, null));
   }
 
   /** Answers a binary frame: the actions of all environments as rows of float32. @throws EnvironmentError `VALIDATION_ERROR` */
@@ -164,11 +154,8 @@ export function vectorConversation(
 
   function required(): VectorEnvironments {
     if (opened) return opened;
-    throw invalidInput(
-      'value_error',
-      [],
-      'There are no environments yet; send vector_reset first, in a text frame',
-    );
+    const problem = 'There are no environments yet; send vector_reset first, in a text frame';
+    throw invalidInput('value_error', [], problem);
   }
 
   function play(
@@ -230,10 +217,6 @@ const SEEDS = 2 ** 32;
 type Result = StepResult | Promise<StepResult>;
 type VectorEnvironments = ReturnType<typeof vectorEnvironments>;
 
-async function closeAll(environments: readonly Environment[]): Promise<void> {
-  await Promise.allSettled(environments.map(async (environment) => environment.close?.()));
-}
-
 /**
  * Several instances of one environment that step together. When an episode has ended, the next step of its environment
  * ignores the action and starts the next episode instead (Gymnasium's `AutoresetMode.NEXT_STEP`). With the base seed s
@@ -243,13 +226,21 @@ async function closeAll(environments: readonly Environment[]): Promise<void> {
  * @param layouts with the format `float32`
  */
 function vectorEnvironments(
-  environments: readonly Environment[],
+  size: number,
+  create: () => Environment,
   base: ResetOptions,
   { client, watch }: { readonly client: string; readonly watch: Watch },
   layouts: Layouts | null,
   lease: Lease,
 ) {
-  const size = environments.length;
+  const environments: Environment[] = [];
+  const closeAll = () => Promise.allSettled(environments.map(async (environment) => environment.close?.()));
+  try {
+    while (environments.length < size) environments.push(create());
+  } catch (error) {
+    void closeAll();
+    throw error;
+  }
   const episodes = environments.map(() => 0);
   const dones = environments.map(() => false);
   /** True when the last reset or step of all took more than a turn. */
@@ -273,7 +264,7 @@ function vectorEnvironments(
     async close(): Promise<void> {
       isClosed = true;
       lease.release();
-      await closeAll(environments);
+      await closeAll();
     },
   };
 

@@ -22,22 +22,21 @@ export const episodeFileSchema = z
   .object({
     format: z.literal(EPISODE_FORMAT),
     environment: z.object({ id: z.string().max(200), version: z.string().max(200) }),
-    reset: z.record(z.string(), z.unknown()).meta({ description: 'Options of the reset, with the seed' }),
+    reset: z.record(z.string(), z.unknown()).describe('Options of the reset, with the seed'),
     actions: z.array(z.unknown()).max(MAX_EPISODE_ACTIONS),
     author: z
       .string()
       .trim()
       .max(200)
       .nullish()
-      .meta({ description: 'Name of the player, as the player gives it; nobody checks it' }),
+      .describe('Name of the player, as the player gives it; nobody checks it'),
     digest: z
       .string()
       .regex(/^sha256:[0-9a-f]{64}$/)
       .nullish()
-      .meta({
-        description:
-          '`sha256:` and 64 hex digits over the answers to reset and actions, to be compared with the replay',
-      }),
+      .describe(
+        '`sha256:` and 64 hex digits over the answers to reset and actions, to be compared with the replay',
+      ),
   })
   .meta({ title: 'EpisodeFile' });
 

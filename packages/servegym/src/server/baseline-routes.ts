@@ -27,15 +27,10 @@ const number = z.preprocess(
 
 const baselineRequest = z
   .strictObject({
-    task_id: z
-      .union([z.string(), z.int()])
-      .nullish()
-      .meta({ description: 'One task; without it, all of them' }),
-    agent: z.string().nullish().meta({ description: 'Which baseline; without it, the first of `agents`' }),
-    seed: number.nullish().meta({ description: 'Seed of the episodes' }),
-    use_openai: flag
-      .nullish()
-      .meta({ description: 'Play a language model instead. POST only. Needs OPENAI_API_KEY' }),
+    task_id: z.union([z.string(), z.int()]).nullish().describe('One task; without it, all of them'),
+    agent: z.string().nullish().describe('Which baseline; without it, the first of `agents`'),
+    seed: number.nullish().describe('Seed of the episodes'),
+    use_openai: flag.nullish().describe('Play a language model instead. POST only. Needs OPENAI_API_KEY'),
   })
   .meta({ title: 'BaselineRequest', examples: [{}, { task_id: 1 }] });
 type BaselineRequest = z.infer<typeof baselineRequest>;
@@ -65,9 +60,7 @@ const baselineAnswer = z
     tasks: z.array(result),
     scores: jsonObject,
     mean_score: z.number(),
-    usage: jsonObject
-      .optional()
-      .meta({ description: 'Of a language model: calls, tokens, cost and answers' }),
+    usage: jsonObject.optional().describe('Of a language model: calls, tokens, cost and answers'),
   })
   .meta({ patternProperties: { '^task\\d+$': toJsonSchema(result, 'answer') } });
 

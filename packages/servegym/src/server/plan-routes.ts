@@ -27,36 +27,31 @@ const SEED = 0;
 
 const planRequest = z
   .strictObject({
-    trace: z.string().min(1).meta({ description: 'The text of a trace: CSV or JSON lines' }),
-    name: z.string().max(200).default('trace.csv').meta({ description: 'Name of its file' }),
-    model: z.string().max(200).meta({ description: 'One of `models`' }),
+    trace: z.string().min(1).describe('The text of a trace: CSV or JSON lines'),
+    name: z.string().max(200).default('trace.csv').describe('Name of its file'),
+    model: z.string().max(200).describe('One of `models`'),
     gpus: z
       .array(z.string())
       .max(100)
       .default([])
-      .meta({ description: 'GPUs to choose from, by the names that the model has in `models`; none: all' }),
+      .describe('GPUs to choose from, by the names that the model has in `models`; none: all'),
     slo: z
       .string()
       .max(200)
       .default('ttft_p99=1s,tpot_p99=50ms')
-      .meta({ description: 'ttft, tpot or e2e, each with a percentile or the mean' }),
+      .describe('ttft, tpot or e2e, each with a percentile or the mean'),
     quality: z
       .number()
       .min(0)
       .max(1)
       .default(0.98)
-      .meta({ description: 'Least accuracy of the weights, relative to FP16' }),
+      .describe('Least accuracy of the weights, relative to FP16'),
     allow: z
       .array(z.enum(ASSUMPTIONS))
       .max(20)
       .default([])
-      .meta({ description: 'What plans may take for granted beside measurements' }),
-    rate_scale: z
-      .number()
-      .positive()
-      .max(1000)
-      .default(1)
-      .meta({ description: 'Plan for this many times the traffic' }),
+      .describe('What plans may take for granted beside measurements'),
+    rate_scale: z.number().positive().max(1000).default(1).describe('Plan for this many times the traffic'),
   })
   .meta({ title: 'PlanRequest' });
 

@@ -16,8 +16,8 @@ const policyStepRequest = z
       .string()
       .max(255)
       .nullish()
-      .meta({ description: "The session to play; without one, the caller's latest" }),
-    steps: z.int().min(1).max(200).default(1).meta({ description: 'Windows to play' }),
+      .describe("The session to play; without one, the caller's latest"),
+    steps: z.int().min(1).max(200).default(1).describe('Windows to play'),
   })
   .meta({ title: 'PolicyStepRequest', examples: [{ steps: 10 }] });
 
@@ -27,9 +27,7 @@ const playedWindow = z.object({
   reward: z.number().nullable(),
   done: z.boolean(),
   metadata: jsonObject.optional(),
-  explanation: jsonObject
-    .optional()
-    .meta({ description: 'Why the policy chose the action, where it can tell' }),
+  explanation: jsonObject.optional().describe('Why the policy chose the action, where it can tell'),
 });
 
 /**

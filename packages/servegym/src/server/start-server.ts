@@ -247,10 +247,7 @@ function mountRuntimeRoute(server: OpenEnvServer, real: RealSettings | null): vo
       answer: z.object({
         mode: z.enum(['sim', 'real']),
         backend: z.looseObject({ mode: z.string(), provider: z.string() }),
-        seed: z
-          .int()
-          .nullable()
-          .meta({ description: 'Seed of a reset without one; null where each draws its own' }),
+        seed: z.int().nullable().describe('Seed of a reset without one; null where each draws its own'),
         active_sessions: z.int().min(0),
       }),
     },
