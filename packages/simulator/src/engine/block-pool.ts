@@ -1,6 +1,5 @@
-import type { GroupedBlocksSnapshot } from './grouped-block-pool.ts';
 import { HostCache } from './host-cache.ts';
-import { PrefixCache, type PrefixCacheSnapshot, type PromptPrefix } from './prefix-cache.ts';
+import { PrefixCache, type PromptPrefix } from './prefix-cache.ts';
 import type { RequestTable } from './request-table.ts';
 import type { SlotList } from './slot-list.ts';
 
@@ -34,9 +33,16 @@ export class BlockPool {
   declare protected readonly blockTokens: number;
   /** Binary logarithm of the block size. */
   declare protected readonly blockShift: number;
-  private readonly prefixes: (PromptPrefix | null)[] = [];
-  /** Of a request that waits, blocks that can be found: those with a name, those only it can ask for, those held, those on the host. */
-  private readonly hits: Hits = { named: 0, own: 0, held: 0, loaded: 0 };
+  private prefixes: (PromptPrefix | null)[] = [];
+  /** Of a request that waits, blocks that can be found: those with a name, and those that only it can ask for. */
+  private readonly hits = {
+    named: 0,
+    own: 0,
+    /** Of these, blocks that a running request holds. */
+    held: 0,
+    /** Blocks behind them that the host has. */
+    loaded: 0,
+  };
 
   /** @param hostBlocks Blocks that the memory of the host holds copies of; 0 without a prefix cache. */
   constructor(
@@ -280,7 +286,7 @@ export class BlockPool {
     namedBlocks[slot] = 0;
   }
 
-  snapshot(): BlockPoolSnapshot {
+  snapshot() {
     const { free, namesAnswers, cache, host, prefixes } = this;
     return {
       ...{ free, namesAnswers, prefixes: prefixes.slice() },
@@ -288,17 +294,16 @@ export class BlockPool {
     };
   }
 
-  restore(snapshot: BlockPoolSnapshot): void {
-    this.free = snapshot.free;
-    this.namesAnswers = snapshot.namesAnswers;
-    this.prefixes.length = 0;
-    this.prefixes.push(...snapshot.prefixes);
-    if (this.cache !== null && snapshot.cache !== null) this.cache.restore(snapshot.cache);
-    if (this.host !== null && snapshot.host !== null) this.host.restore(snapshot.host);
+  restore({ free, namesAnswers, prefixes, cache, host }: BlockPoolSnapshot): void {
+    this.free = free;
+    this.namesAnswers = namesAnswers;
+    this.prefixes = prefixes.slice();
+    if (cache !== null) this.cache?.restore(cache);
+    if (host !== null) this.host?.restore(host);
   }
 
   /** Blocks that a waiting request takes from those found. Reused object. */
-  private find(slot: number, cache: PrefixCache): Hits {
+  private find(slot: number, cache: PrefixCache) {
     const hits = this.findUpTo(slot, cache, this.mostFound(slot));
     const found = hits.named + hits.own;
     if (this.host !== null) hits.loaded = this.findOnHost(slot, this.host, found) - found;
@@ -341,7 +346,7 @@ export class BlockPool {
   }
 
   /** Blocks found among the first `most` of a waiting request. Reused object. */
-  private findUpTo(slot: number, cache: PrefixCache, most: number): Hits {
+  private findUpTo(slot: number, cache: PrefixCache, most: number) {
     const { preemptions } = this.table;
     const { hits } = this;
     hits.named = 0;
@@ -433,21 +438,4 @@ export class BlockPool {
   }
 }
 
-interface Hits {
-  named: number;
-  own: number;
-  /** Of these, blocks that a running request holds. */
-  held: number;
-  /** Blocks behind them that the host has. */
-  loaded: number;
-}
-
-export interface BlockPoolSnapshot {
-  readonly free: number;
-  readonly namesAnswers: boolean;
-  readonly cache: PrefixCacheSnapshot | null;
-  readonly host: PrefixCacheSnapshot | null;
-  readonly prefixes: readonly (PromptPrefix | null)[];
-  /** Of a pool with groups. */
-  readonly grouped?: GroupedBlocksSnapshot;
-}
+type BlockPoolSnapshot = ReturnType<BlockPool['snapshot']>;

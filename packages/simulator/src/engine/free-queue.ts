@@ -98,9 +98,10 @@ export class FreeQueue {
     );
   }
 
-  snapshot<Name>(nameOf: (block: NamedBlock) => Name): FreeQueueSnapshot<Name> {
+  /** The entries, the first to be taken first; of a block with a name that name. */
+  snapshot<Name>(nameOf: (block: NamedBlock) => Name): FreeEntry<Name>[] {
     const { owners, froms, ends, spans, counts, blocks } = this;
-    const entries: FreeQueueSnapshot<Name>[number][] = [];
+    const entries: FreeEntry<Name>[] = [];
     for (let entry = this.head; entry < this.tail; entry++) {
       const at = entry & (counts.length - 1);
       const block = blocks[at];
@@ -112,9 +113,9 @@ export class FreeQueue {
 
   /** @param replace takes an entry's place, where it answers true */
   restore<Name>(
-    entries: FreeQueueSnapshot<Name>,
+    entries: readonly FreeEntry<Name>[],
     blockOf: (name: Name) => NamedBlock,
-    replace?: (entry: FreeQueueSnapshot<Name>[number]) => boolean,
+    replace?: (entry: FreeEntry<Name>) => boolean,
   ): void {
     this.head = 0;
     this.tail = 0;
@@ -184,12 +185,11 @@ export class FreeQueue {
 /** The groups that a span names. */
 export type GroupsOf = (span: number) => readonly number[];
 
-/** The entries, the first to be taken first; of a block with a name that name. */
-export type FreeQueueSnapshot<Name = number> = readonly (readonly [
+type FreeEntry<Name> = readonly [
   owner: number,
   from: number,
   end: number,
   span: number,
   count: number,
   named: Name | null,
-])[];
+];

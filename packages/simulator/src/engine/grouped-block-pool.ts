@@ -1,5 +1,5 @@
-import { BlockPool, type BlockPoolSnapshot } from './block-pool.ts';
-import { FreeQueue, type FreeQueueSnapshot } from './free-queue.ts';
+import { BlockPool } from './block-pool.ts';
+import { FreeQueue } from './free-queue.ts';
 import type { PromptPrefix } from './prefix-cache.ts';
 import type { RequestTable } from './request-table.ts';
 import { enlarged } from './slot-buffer.ts';
@@ -310,7 +310,7 @@ export class GroupedBlockPool extends BlockPool {
     this.names[slot] = undefined;
   }
 
-  override snapshot(): BlockPoolSnapshot {
+  override snapshot() {
     const blocks = this.named.flatMap((chunks) => [...chunks.values()].flatMap((chunk) => chunk.flat()));
     const places = new Map(blocks.map((block, place) => [block, place]));
     const placeOf = (block: NamedBlock) => places.get(block) as number;
@@ -326,9 +326,9 @@ export class GroupedBlockPool extends BlockPool {
     };
   }
 
-  override restore(snapshot: BlockPoolSnapshot): void {
-    super.restore(snapshot);
-    const { empty, blocks, queue, names, skipped } = snapshot.grouped as GroupedBlocksSnapshot;
+  override restore({ grouped, ...pool }: ReturnType<GroupedBlockPool['snapshot']>): void {
+    super.restore(pool);
+    const { empty, blocks, queue, names, skipped } = grouped;
     this.empty = empty;
     for (const chunks of this.named) chunks.clear();
     const restored = blocks.map(([group, key, at, holders]) => {
@@ -492,13 +492,4 @@ export class GroupedBlockPool extends BlockPool {
     while (chunk.length > 0 && chunk[chunk.length - 1].length === 0) chunk.pop();
     if (chunk.length === 0) chunks.delete(block.key);
   }
-}
-
-export interface GroupedBlocksSnapshot {
-  readonly empty: number;
-  readonly blocks: readonly (readonly [group: number, key: number, at: number, holders: number])[];
-  readonly queue: FreeQueueSnapshot;
-  /** Numbers of blocks in `blocks`, by slot and group; `null` behind the window. */
-  readonly names: readonly (readonly (readonly (number | null)[])[] | undefined)[];
-  readonly skipped: Int32Array;
 }

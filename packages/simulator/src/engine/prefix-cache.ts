@@ -18,8 +18,9 @@ export interface PromptPrefix {
 
 /** Neighbouring KV blocks with the same fate: of one chunk, with the same holders, or free and never asked for again. */
 export class BlockRun {
-  prev: BlockRun | null = null;
-  next: BlockRun | null = null;
+  /** Neighbours in the queue of free blocks. */
+  prev: BlockRun = this;
+  next: BlockRun = this;
   /** The run of the chunk's following blocks. */
   following: BlockRun | null = null;
   /** The chunk they hold content of, or `null` for free blocks whose content nobody will ask for. */
@@ -40,9 +41,9 @@ export class BlockRun {
 /** The blocks that hold content of a chunk. */
 class CachedChunk {
   declare readonly key: number;
-  /** Blocks that can be found, from the chunk's first on: those of `first` and the runs that follow it. */
+  /** Blocks that can be found, from the chunk's first on: those of the runs that follow. */
   blocks = 0;
-  first: BlockRun | null = null;
+  following: BlockRun | null = null;
   /** Blocks with content that another block had first, one a run, in the order in which they were filled. */
   copies: BlockRun[] | null = null;
 
@@ -61,15 +62,15 @@ export class PrefixCache {
   private readonly chunks = new Map<number, CachedChunk>();
   /** Runs that a request holds although another block had their content first, by slot. */
   private readonly copiesOf = new Map<number, BlockRun[]>();
-  private head: BlockRun | null = null;
-  private tail: BlockRun | null = null;
+  /** Stands between the last free run and the first, which is the next to be taken. */
+  private readonly end = new BlockRun(null, 0, 0);
 
   /** All `blocks` are free and hold nothing. */
   reset(blocks: number): void {
     this.chunks.clear();
     this.copiesOf.clear();
-    this.head = null;
-    this.tail = null;
+    this.end.prev = this.end;
+    this.end.next = this.end;
     this.freeEmpty(blocks);
   }
 
@@ -89,35 +90,37 @@ export class PrefixCache {
 
   /** Takes `blocks` free blocks from the front of the queue; what they cached is lost. */
   take(blocks: number): void {
-    const { head } = this;
-    if (head !== null && head.chunk === null && head.blocks > blocks) head.blocks -= blocks;
+    const head = this.end.next;
+    if (head.chunk === null && head.blocks > blocks) head.blocks -= blocks;
     else this.takeRuns(blocks);
   }
 
   private takeRuns(blocks: number): void {
     let left = blocks;
     while (left > 0) {
-      const run = this.head as BlockRun;
+      const run = this.end.next;
       const taken = Math.min(left, run.blocks);
       left -= taken;
       if (run.chunk !== null) this.lose(run, run.chunk, taken);
       run.blocks -= taken;
-      if (run.blocks === 0) this.unlink(run);
+      if (run.blocks === 0) unlink(run);
     }
   }
 
   /** Frees blocks without content: they are the next to be taken. */
   freeEmpty(blocks: number): void {
     if (blocks === 0) return;
-    if (this.head !== null && this.head.chunk === null) this.head.blocks += blocks;
-    else this.prepend(new BlockRun(null, 0, blocks));
+    const { next } = this.end;
+    if (next.chunk === null && next !== this.end) next.blocks += blocks;
+    else insertBefore(next, new BlockRun(null, 0, blocks));
   }
 
   /** Frees blocks with content that nobody will ask for: they are taken as late as those with other content. */
   freeForgotten(blocks: number): void {
     if (blocks === 0) return;
-    if (this.tail !== null && this.tail.chunk === null) this.tail.blocks += blocks;
-    else this.append(new BlockRun(null, 0, blocks));
+    const { prev } = this.end;
+    if (prev.chunk === null && prev !== this.end) prev.blocks += blocks;
+    else insertBefore(this.end, new BlockRun(null, 0, blocks));
   }
 
   /** Holds the first `blocks` of a chunk, which can be found. Answers those that were free until now. */
@@ -126,7 +129,7 @@ export class PrefixCache {
     for (let run = this.runsOf(key); run !== null && run.start < blocks; run = run.following) {
       if (run.start + run.blocks > blocks) this.split(run, blocks - run.start);
       if (run.holders++ > 0) continue;
-      this.unlink(run);
+      unlink(run);
       revived += run.blocks;
     }
     return revived;
@@ -138,7 +141,7 @@ export class PrefixCache {
     let at = from;
     for (; at < to && at < chunk.blocks; at++) this.addCopy(slot, chunk, at);
     if (at === to) return;
-    let last = chunk.first;
+    let last = chunk.following;
     while (last !== null && last.following !== null) last = last.following;
     chunk.blocks = to;
     if (last !== null && last.holders === 1 && at > 0 && !this.copiesOf.has(slot)) {
@@ -147,7 +150,7 @@ export class PrefixCache {
     }
     const run = new BlockRun(chunk, at, to - at);
     run.holders = 1;
-    if (last === null) chunk.first = run;
+    if (last === null) chunk.following = run;
     else last.following = run;
   }
 
@@ -165,13 +168,13 @@ export class PrefixCache {
       positions.set(run, runs.length);
       runs.push([run.chunk?.key ?? null, run.start, run.blocks, run.holders, copy]);
     };
-    for (const { first, copies } of this.chunks.values()) {
-      for (let run = first; run !== null; run = run.following) add(run, false);
+    for (const { following, copies } of this.chunks.values()) {
+      for (let run = following; run !== null; run = run.following) add(run, false);
       for (const copy of copies ?? []) add(copy, true);
     }
     /** Positions of the free runs in `runs`, the next to be taken first. */
     const queue: number[] = [];
-    for (let run = this.head; run !== null; run = run.next) {
+    for (let run = this.end.next; run !== this.end; run = run.next) {
       if (run.chunk === null) add(run, false);
       queue.push(positions.get(run) as number);
     }
@@ -194,13 +197,13 @@ export class PrefixCache {
         chunk.copies = [...(chunk.copies ?? []), run];
         return run;
       }
-      if (chunk.first === null) chunk.first = run;
+      if (chunk.following === null) chunk.following = run;
       else (last as BlockRun).following = run;
       chunk.blocks += blocks;
       last = run;
       return run;
     });
-    for (const at of snapshot.queue) this.append(runs[at]);
+    for (const at of snapshot.queue) insertBefore(this.end, runs[at]);
     for (const [slot, held] of snapshot.copiesOf) {
       this.copiesOf.set(
         slot,
@@ -210,7 +213,7 @@ export class PrefixCache {
   }
 
   private runsOf(key: number): BlockRun | null {
-    return this.chunks.get(key)?.first ?? null;
+    return this.chunks.get(key)?.following ?? null;
   }
 
   private chunkOf(key: number): CachedChunk {
@@ -240,7 +243,7 @@ export class PrefixCache {
 
   private releaseRun(run: BlockRun): number {
     if (--run.holders > 0) return 0;
-    this.append(run);
+    insertBefore(this.end, run);
     return run.blocks;
   }
 
@@ -268,7 +271,7 @@ export class PrefixCache {
     run.following = rest;
     run.blocks = blocks;
     // The last blocks are taken first.
-    if (run.holders === 0) this.insertBefore(run, rest);
+    if (run.holders === 0) insertBefore(run, rest);
   }
 
   /** The last `lost` blocks of a free run are taken: their content is found in copies from now on, or nowhere. */
@@ -300,65 +303,37 @@ export class PrefixCache {
     }
     if (copies.length === 0) chunk.copies = null;
   }
+}
 
-  private append(run: BlockRun): void {
-    run.prev = this.tail;
-    run.next = null;
-    if (this.tail === null) this.head = run;
-    else this.tail.next = run;
-    this.tail = run;
-  }
+function insertBefore(run: BlockRun, earlier: BlockRun): void {
+  earlier.prev = run.prev;
+  earlier.next = run;
+  run.prev.next = earlier;
+  run.prev = earlier;
+}
 
-  private prepend(run: BlockRun): void {
-    run.prev = null;
-    run.next = this.head;
-    if (this.head === null) this.tail = run;
-    else this.head.prev = run;
-    this.head = run;
-  }
-
-  private insertBefore(run: BlockRun, earlier: BlockRun): void {
-    earlier.prev = run.prev;
-    earlier.next = run;
-    if (run.prev === null) this.head = earlier;
-    else run.prev.next = earlier;
-    run.prev = earlier;
-  }
-
-  private unlink(run: BlockRun): void {
-    if (run.prev === null) this.head = run.next;
-    else run.prev.next = run.next;
-    if (run.next === null) this.tail = run.prev;
-    else run.next.prev = run.prev;
-  }
+function unlink({ prev, next }: BlockRun): void {
+  prev.next = next;
+  next.prev = prev;
 }
 
 /** The run with block `at` of a chunk, which can be found. */
 function runAt(chunk: CachedChunk, at: number): BlockRun {
-  let run = chunk.first as BlockRun;
+  let run = chunk.following as BlockRun;
   while (run.start + run.blocks <= at) run = run.following as BlockRun;
   return run;
 }
 
 /** Puts a run among those of its chunk that can be found. */
 function attach(run: BlockRun, chunk: CachedChunk): void {
-  let before: BlockRun | null = null;
-  let after = chunk.first;
-  while (after !== null && after.start < run.start) {
-    before = after;
-    after = after.following;
-  }
-  run.following = after;
-  if (before === null) chunk.first = run;
-  else before.following = run;
+  let before: CachedChunk | BlockRun = chunk;
+  while (before.following !== null && before.following.start < run.start) before = before.following;
+  run.following = before.following;
+  before.following = run;
 }
 
 function detach(run: BlockRun, chunk: CachedChunk): void {
-  if (chunk.first === run) {
-    chunk.first = run.following;
-    return;
-  }
-  let before = chunk.first as BlockRun;
+  let before: CachedChunk | BlockRun = chunk;
   while (before.following !== run) before = before.following as BlockRun;
   before.following = run.following;
 }

@@ -11,56 +11,15 @@ export const ENDED = 6;
 /** Among the future requests: the front end has not taken it up, and `visible` is its arrival. */
 export const ARRIVING = 7;
 
-const FLOAT_FIELDS = [
-  'arrival',
-  'visible',
-  'firstToken',
-  'scheduled',
-  'lastToken',
-  'order',
-  'admitted',
-] as const;
-const INT_FIELDS = [
-  'id',
-  'input',
-  'output',
-  'generatedOffset',
-  'computed',
-  'blocks',
-  'namedBlocks',
-  'ownBlocks',
-  'preemptions',
-  'next',
-  'prev',
-  'verifySteps',
-  'inFlight',
-  'adapter',
-] as const;
-const BYTE_FIELDS = ['priority', 'status', 'transferred', 'unseen', 'rejected', 'drafts'] as const;
-/** Fields that tell nothing between iterations, or that a restored engine makes anew. They come last. */
-const PASSING_FIELDS = ['given', 'nextInRing', 'prevInRing'] as const;
-
-const FIELDS = [...FLOAT_FIELDS, ...INT_FIELDS, ...BYTE_FIELDS, ...PASSING_FIELDS] as const;
-/** Bytes of one slot over the fields that a snapshot holds. */
-const LASTING_BYTES = FLOAT_FIELDS.length * 8 + INT_FIELDS.length * 4 + BYTE_FIELDS.length;
 // What the fields are before there is memory: typed arrays from the start, which the compiler then need not check.
 const NO_FLOATS = new Float64Array(0);
 const NO_INTS = new Int32Array(0);
 const NO_BYTES = new Uint8Array(0);
+/** Of fields that tell nothing between iterations, or that a restored engine makes anew. */
+const PASSING_INTS = new Int32Array(0);
 
-interface ColumnKind<Column> {
-  new (memory: ArrayBuffer, offset: number, length: number): Column;
-  readonly BYTES_PER_ELEMENT: number;
-}
-
-/** Bytes of one slot over all fields. */
-const SLOT_BYTES = LASTING_BYTES + PASSING_FIELDS.length * 4;
-
-/**
- * The requests that an engine knows of, one slot each, as a structure of arrays. Slots are reused, the lowest ones
- * first in practice, so that the table stays as small as the largest number of requests alive at once.
- */
-export class RequestTable {
+/** The fields of requests, by slot. */
+class RequestColumns {
   /** Tick of arrival at the server. */
   arrival: Float64Array = NO_FLOATS;
   /** Tick at which the scheduler first sees it. */
@@ -93,14 +52,14 @@ export class RequestTable {
   next: Int32Array = NO_INTS;
   prev: Int32Array = NO_INTS;
   /** Tokens that the iteration under way gives it where it visits every request; 0 between iterations. */
-  given: Int32Array = NO_INTS;
+  given: Int32Array = PASSING_INTS;
   /** Tokens that the last iteration gave it, where it visits every request. */
   inFlight: Int32Array = NO_INTS;
   /** Verify steps so far (speculative decoding). */
   verifySteps: Int32Array = NO_INTS;
   /** Neighbours in a ring of the completion wheel. */
-  nextInRing: Int32Array = NO_INTS;
-  prevInRing: Int32Array = NO_INTS;
+  nextInRing: Int32Array = PASSING_INTS;
+  prevInRing: Int32Array = PASSING_INTS;
   /** Number of its LoRA adapter; 0 is the base model. */
   adapter: Int32Array = NO_INTS;
   /** 0 is the most urgent class. */
@@ -114,14 +73,42 @@ export class RequestTable {
   rejected: Uint8Array = NO_BYTES;
   /** Draft tokens that its next verify step has, where they depend on the batch size. */
   drafts: Uint8Array = NO_BYTES;
+}
 
+interface ColumnKind {
+  new (memory: ArrayBuffer, offset: number, length: number): Float64Array | Int32Array | Uint8Array;
+  readonly BYTES_PER_ELEMENT: number;
+}
+/** In the order of memory: long elements first, and those last that a snapshot lacks. */
+const KINDS: readonly (readonly [none: ArrayLike<number>, Kind: ColumnKind])[] = [
+  [NO_FLOATS, Float64Array],
+  [NO_INTS, Int32Array],
+  [NO_BYTES, Uint8Array],
+  [PASSING_INTS, Int32Array],
+];
+const FIELDS = KINDS.flatMap(([none, Kind]) => {
+  const columns = Object.entries(new RequestColumns()).filter(([, column]) => column === none);
+  return columns.map(([name]) => ({ name, Kind, lasts: none !== PASSING_INTS }));
+});
+const bytesOf = (fields: typeof FIELDS) => fields.reduce((sum, { Kind }) => sum + Kind.BYTES_PER_ELEMENT, 0);
+/** Bytes of one slot over all fields, and over those that a snapshot holds. */
+const SLOT_BYTES = bytesOf(FIELDS);
+const LASTING_BYTES = bytesOf(FIELDS.filter(({ lasts }) => lasts));
+
+/**
+ * The requests that an engine knows of, one slot each, as a structure of arrays. Slots are reused, the lowest ones
+ * first in practice, so that the table stays as small as the largest number of requests alive at once.
+ */
+export class RequestTable extends RequestColumns {
   capacity = 0;
   /** All fields one behind the other, so that a snapshot is one copy. */
   private memory = new ArrayBuffer(0);
+  private columns: InstanceType<ColumnKind>[] = [];
   private highWater = 0;
   private freeHead = -1;
 
   constructor(capacity = 64) {
+    super();
     this.resize(capacity);
   }
 
@@ -167,22 +154,19 @@ export class RequestTable {
   }
 
   private resize(capacity: number): void {
-    const old = FIELDS.map((field) => this[field]);
+    const old = this.columns;
     this.layOut(new ArrayBuffer(capacity * SLOT_BYTES), capacity);
-    if (this.highWater > 0) for (let i = 0; i < FIELDS.length; i++) this[FIELDS[i]].set(old[i]);
+    for (const [i, column] of old.entries()) this.columns[i].set(column);
   }
 
   private layOut(memory: ArrayBuffer, capacity: number): void {
     let offset = 0;
-    const next = <Column>(Kind: ColumnKind<Column>): Column => {
+    this.columns = FIELDS.map(({ name, Kind }) => {
       const column = new Kind(memory, offset, capacity);
       offset += capacity * Kind.BYTES_PER_ELEMENT;
+      Object.assign(this, { [name]: column });
       return column;
-    };
-    for (const field of FLOAT_FIELDS) this[field] = next(Float64Array);
-    for (const field of INT_FIELDS) this[field] = next(Int32Array);
-    for (const field of BYTE_FIELDS) this[field] = next(Uint8Array);
-    for (const field of PASSING_FIELDS) this[field] = next(Int32Array);
+    });
     this.memory = memory;
     this.capacity = capacity;
   }

@@ -12,37 +12,24 @@ export class SlotList {
   }
 
   pushBack(slot: number): void {
-    this.table.prev[slot] = this.tail;
-    this.table.next[slot] = -1;
-    if (this.tail < 0) this.head = slot;
-    else this.table.next[this.tail] = slot;
-    this.tail = slot;
-    this.count++;
+    this.insertAfter(this.tail, slot);
   }
 
   pushFront(slot: number): void {
-    this.table.next[slot] = this.head;
-    this.table.prev[slot] = -1;
-    if (this.head < 0) this.tail = slot;
-    else this.table.prev[this.head] = slot;
-    this.head = slot;
-    this.count++;
+    this.insertAfter(-1, slot);
   }
 
   /** Inserts `slot` behind `before`, which is in the list, or at the front when it is -1. */
   insertAfter(before: number, slot: number): void {
-    if (before === this.tail) {
-      this.pushBack(slot);
-    } else if (before < 0) {
-      this.pushFront(slot);
-    } else {
-      const after = this.table.next[before];
-      this.table.prev[slot] = before;
-      this.table.next[slot] = after;
-      this.table.next[before] = slot;
-      this.table.prev[after] = slot;
-      this.count++;
-    }
+    const { next, prev } = this.table;
+    const after = before < 0 ? this.head : next[before];
+    prev[slot] = before;
+    next[slot] = after;
+    if (before < 0) this.head = slot;
+    else next[before] = slot;
+    if (after < 0) this.tail = slot;
+    else prev[after] = slot;
+    this.count++;
   }
 
   remove(slot: number): void {
@@ -55,20 +42,13 @@ export class SlotList {
     this.count--;
   }
 
-  ends(): SlotListEnds {
-    return { head: this.head, tail: this.tail, count: this.count };
+  ends() {
+    const { head, tail, count } = this;
+    return { head, tail, count };
   }
 
   /** Takes over the ends of a list; the links between belong to the table. */
-  setEnds(ends: SlotListEnds): void {
-    this.head = ends.head;
-    this.tail = ends.tail;
-    this.count = ends.count;
+  setEnds(ends: ReturnType<SlotList['ends']>): void {
+    Object.assign(this, ends);
   }
-}
-
-export interface SlotListEnds {
-  readonly head: number;
-  readonly tail: number;
-  readonly count: number;
 }
