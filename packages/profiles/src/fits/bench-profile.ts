@@ -1,4 +1,4 @@
-import { type EngineProfile, type WeightPrecision, weightVariant } from '@servegym/simulator';
+import { type EngineProfile, weightVariant } from '@servegym/simulator';
 import { mean, sampleDeviation, summarize } from '@servegym/simulator/statistics';
 import type { CalibrationOptions } from './blank-profile.ts';
 import { checkRows, fitErrors, roundLaw } from './fit-law.ts';
@@ -63,21 +63,7 @@ interface Fold {
   readonly members: readonly ReadonlySet<number>[];
 }
 
-export interface BenchCalibration {
-  readonly profile: EngineProfile;
-  readonly weights: WeightPrecision;
-  readonly folds: readonly BenchFold[];
-  readonly failed: number;
-  readonly determined: Readonly<Partial<Record<BenchParameter, number>>>;
-  /** Relative spread of each parameter: of the fit, and between fits with one load left out. */
-  readonly spread: LoadFit['spread'];
-  /** Gaps of the loads that leave coefficients undetermined, in sentences. */
-  readonly gaps: readonly string[];
-  /** Reasons to doubt the fit, in sentences. */
-  readonly warnings: readonly string[];
-  /** Latency of every request, ms. */
-  readonly e2eMs: readonly { readonly measured: number; readonly predicted: number }[];
-}
+export type BenchCalibration = ReturnType<typeof calibrateBench>;
 
 /**
  * Fits a profile to loads that a real server served: the coefficients of its law and the overhead of a request with
@@ -86,7 +72,7 @@ export interface BenchCalibration {
  *
  * @throws {ProfileError} for too few requests, or requests that the simulated pool cannot hold.
  */
-export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOptions): BenchCalibration {
+export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOptions) {
   const { start, weights = 'FP16' } = options;
   const requests = loads.reduce((sum, load) => sum + load.requests.length, 0);
   checkRows(requests, LEAST_REQUESTS, 'requests that were answered');
@@ -107,14 +93,12 @@ export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOpt
   };
   const jitter = jitterOf(fitted, rounded, options);
   const times = fitted.map((load) => simulatedTimes(load, rounded, options));
+  const measured = fitted.map((load) => load.measured);
   const assessed = folds.map(({ name, members }, f): BenchFold => {
     const unseen = fitted.map((load, l) =>
       members[l].size === 0 ? null : simulatedTimes(load, others[f], options),
     );
-    const measuredMs = meansOver(
-      members,
-      fitted.map(({ measured }) => measured),
-    );
+    const measuredMs = meansOver(members, measured);
     return {
       name,
       requests: members.reduce((sum, set) => sum + set.size, 0),
@@ -162,11 +146,15 @@ export function calibrateBench(loads: readonly MeasuredLoad[], options: BenchOpt
     folds: assessed,
     failed: loads.reduce((sum, { failed }) => sum + failed, 0),
     determined: fit.determined,
+    /** Relative spread of each parameter: of the fit, and between fits with one load left out. */
     spread: jackknifed(fit, others),
+    /** Gaps of the loads that leave coefficients undetermined, in sentences. */
     gaps: gapsOf(loads),
+    /** Reasons to doubt the fit, in sentences. */
     warnings: warningsOf(assessed, fit.isConverged),
-    e2eMs: fitted.flatMap(({ measured }, l) =>
-      Array.from(measured.e2eMs, (ms, i) => ({ measured: ms, predicted: times[l].e2eMs[i] })),
+    /** Latency of every request, ms. */
+    e2eMs: measured.flatMap(({ e2eMs }, l) =>
+      Array.from(e2eMs, (ms, i) => ({ measured: ms, predicted: times[l].e2eMs[i] })),
     ),
   };
 }

@@ -5,15 +5,7 @@ import { isCalled } from '../data/named.ts';
 import type { ServedModel } from '../data/served-model.ts';
 import { BLOCK_TOKENS, blankProfile, type CalibrationOptions } from './blank-profile.ts';
 import { rooflineLaw } from './estimated-profile.ts';
-import {
-  checkRows,
-  fitErrors,
-  fitLeavingOut,
-  type LawFit,
-  type LawPrior,
-  likelySpreads,
-  roundLaw,
-} from './fit-law.ts';
+import { checkRows, fitErrors, fitLeavingOut, type LawPrior, likelySpreads, roundLaw } from './fit-law.ts';
 import {
   besideQuantized,
   type FittedVariant,
@@ -35,22 +27,7 @@ export interface StaticBatchOptions extends CalibrationOptions {
   readonly engine?: string;
 }
 
-/** A measured row beside what the profile makes of it. */
-interface CalibratedRow extends StaticBatchRow {
-  readonly predictedS: number;
-  /** Predicted by a fit that left this row out. */
-  readonly heldOutS: number;
-}
-
-export interface StaticBatchCalibration {
-  readonly profile: EngineProfile;
-  readonly rows: readonly CalibratedRow[];
-  /** Rows that do not fit the KV pool at once. They take no part in the fit: they check the size of the pool. */
-  readonly overflowing: readonly Omit<CalibratedRow, 'heldOutS'>[];
-  readonly determined: LawFit['determined'];
-  /** Quantized weights that were fitted too, to latencies or to speedups. */
-  readonly quantized: Partial<Record<QuantizedPrecision, FittedVariant>>;
-}
+export type StaticBatchCalibration = ReturnType<typeof calibrateStaticBatches>;
 
 /**
  * Makes a profile from static-batch latencies with FP16 weights and KV cache. INT8 and INT4 weights are estimated from
@@ -58,10 +35,7 @@ export interface StaticBatchCalibration {
  *
  * @throws {ProfileError} when fewer than four rows are left.
  */
-export function calibrateStaticBatches(
-  rows: readonly StaticBatchRow[],
-  options: StaticBatchOptions,
-): StaticBatchCalibration {
+export function calibrateStaticBatches(rows: readonly StaticBatchRow[], options: StaticBatchOptions) {
   const { gpu, model, count = 1, engine = 'vLLM', source } = options;
   const hardwareRows = rows.filter(
     (row) => row.gpus === count && isCalled(gpu, row.gpu) && isCalled(model, row.model),
@@ -88,19 +62,15 @@ export function calibrateStaticBatches(
   checkRows(fitted.length, LEAST_ROWS, wanted);
 
   const simulator = new BatchSimulator(blank, 'FP16');
-  const {
-    law,
-    determined,
-    rows: calibrated,
-  } = laws(prior, model, count, fitted)
+  const best = laws(prior, model, count, fitted)
     .map((candidate) => fitRows(simulator, candidate, fitted))
-    .reduce((best, other) => (other.heldOutRms < best.heldOutRms ? other : best));
+    .reduce((least, other) => (other.heldOutRms < least.heldOutRms ? other : least));
   const overflowing = candidates
     .filter((row) => !fits(row))
-    .map((row) => ({ ...row, predictedS: simulator.seconds(law, row) }));
+    .map((row) => ({ ...row, predictedS: simulator.seconds(best.law, row) }));
 
-  const measured = withLaw(blank, 'FP16', law);
-  const quantized: StaticBatchCalibration['quantized'] = Object.fromEntries(
+  const measured = withLaw(blank, 'FP16', best.law);
+  const quantized: Partial<Record<QuantizedPrecision, FittedVariant>> = Object.fromEntries(
     quantizedOn(gpu).flatMap((precision) => {
       const variant = fittedVariant(measured, model, precision, hardwareRows, { engine, source });
       return variant === undefined ? [] : [[precision, variant]];
@@ -110,7 +80,7 @@ export function calibrateStaticBatches(
   const batches = fitted.map((row) => row.batch);
   const profile: EngineProfile = {
     ...measured,
-    fit: fitErrors(options.command, calibrated),
+    fit: fitErrors(options.command, best.rows),
     validity: {
       batch: [Math.min(...batches), Math.max(...batches)],
       contextTokens: [1, Math.max(...totals)],
@@ -119,34 +89,28 @@ export function calibrateStaticBatches(
   };
   return {
     profile,
-    rows: calibrated.map(({ observation, predictedS, heldOutS }) => ({
+    /** Measured rows beside what the profile makes of them, and what a fit predicts that left them out. */
+    rows: best.rows.map(({ observation, predictedS, heldOutS }) => ({
       ...observation.row,
       predictedS,
       heldOutS,
     })),
+    /** Rows that do not fit the KV pool at once. They take no part in the fit: they check the size of the pool. */
     overflowing,
-    determined,
+    determined: best.determined,
+    /** Quantized weights that were fitted too, to latencies or to speedups. */
     quantized,
   };
 }
 
 /** Laws to try: plain, bound by launches, and with a coefficient of its own for the attention of many sequences. */
-function laws(
-  prior: LawPrior,
-  model: ServedModel,
-  count: number,
-  rows: readonly StaticBatchRow[],
-): LawPrior[] {
+function laws(prior: LawPrior, model: ServedModel, count: number, rows: readonly StaticBatchRow[]) {
   const above = Math.floor((FEW_HEADS * count) / model.queryHeads);
   const batches = rows.map((row) => row.batch);
-  const launchBound = { ...prior, law: { ...prior.law, launchBound: true } };
+  const launchBound: LawPrior = { ...prior, law: { ...prior.law, launchBound: true } };
   if (Math.max(...batches) <= above || Math.min(...batches) > above) return [prior, launchBound];
-  const { perContextTokenNs } = prior.law;
-  return [
-    prior,
-    launchBound,
-    { ...prior, law: { ...prior.law, manySequences: { above, perContextTokenNs } } },
-  ];
+  const manySequences = { above, perContextTokenNs: prior.law.perContextTokenNs };
+  return [prior, launchBound, { ...prior, law: { ...prior.law, manySequences } }];
 }
 
 /** A law fitted to rows, and the root mean square of its errors on rows left out, percent. */
