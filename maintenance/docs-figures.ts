@@ -3,11 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { findPolicy } from '@servegym/agents';
 import { type EnvironmentId, findEnvironment } from '@servegym/environments';
-import type { Chart } from '@servegym/operators/report';
+import { type Chart, chartSvg } from '@servegym/operators/report';
 import { findProfile } from '@servegym/profiles';
 import { IterationTimer, TICKS_PER_MS } from '@servegym/simulator';
 import { regretScore } from '../packages/environments/src/grading.ts';
-import { chartSvg } from '../packages/servegym/src/cli/output/report-page.ts';
 import episodesDrawn from './episodes.json' with { type: 'json' };
 
 const root = dirname(import.meta.dirname);

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Chart } from '@servegym/operators/report';
+import { type Chart, chartSvg } from '@servegym/operators/report';
 import { LATENCIES } from '../../packages/profiles/src/fits/served-load.ts';
-import { chartSvg } from '../../packages/servegym/src/cli/output/report-page.ts';
 import { median, table } from '../harness.ts';
 import { errorPercent, type Fidelity } from './assess-fidelity.ts';
 import { campaignRows } from './campaigns.ts';

@@ -9,7 +9,7 @@ const LAZY =
 
 /** Modules that the page for plans needs as well. */
 const SHARED =
-  /[\\/](node_modules[\\/](preact|@preact)|src[\\/](charts[\\/](palette|scales)|components[\\/](format|controls)|api[\\/]transport|state[\\/]kept))[\\/.]|preload-helper/;
+  /[\\/](node_modules[\\/](preact|@preact)|src[\\/](charts[\\/]palette|report[\\/]units|components[\\/](format|controls)|api[\\/]transport|state[\\/]kept))[\\/.]|preload-helper/;
 
 /**
  * Parts of uPlot that the page does not use, which no bundler sees, with the number of their places: what its own exports
@@ -116,20 +116,8 @@ const report: UserConfig = {
   plugins: [oneFile()],
 };
 
-/** What a command writes pages and charts with. */
-const node: UserConfig = {
-  ...common,
-  build: {
-    ...build,
-    emptyOutDir: false,
-    ssr: file('src/report/node.tsx'),
-    rolldownOptions: { output: { entryFileNames: 'report.js' } },
-  },
-  ssr: { noExternal: true },
-};
-
 export default defineConfig(({ command, mode }) => {
   if (command === 'serve')
     return { ...pages, base: '/web/', logLevel: 'info', server: { proxy: { '^/(?!web/)': server } } };
-  return mode === 'report' ? report : mode === 'node' ? node : pages;
+  return mode === 'report' ? report : pages;
 });

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import type { Page } from '@servegym/operators/report';
+import { type Page, pageHtml } from '@servegym/operators/report';
 import { temporaryFolder } from '../../../maintenance/test-servers/temporary-folder.ts';
 import { assertAccessible, type ConsolePage } from './console-page.ts';
 import { openPage, startBoth } from './start.ts';
@@ -16,14 +16,12 @@ const TRACE = [
   ...Array.from({ length: 400 }, (_, i) => `${i / 2},${100 + (i % 7) * 50},${20 + (i % 5) * 10}`),
 ].join('\n');
 
-const { reportPage }: { reportPage(report: Page): string } = await import(
-  new URL('../dist/report.js', import.meta.url).href
-);
+const built = readFileSync(new URL('../dist/report.html', import.meta.url), 'utf8');
 
 /** Opens the page that a command writes, as a file. */
 async function openReport(report: Page, width: number): Promise<ConsolePage> {
   const path = join(folder, `${report.title}-${width}.html`);
-  writeFileSync(path, reportPage(report));
+  writeFileSync(path, pageHtml(built, report));
   const page = await openPage(browser, pathToFileURL(path).href, {
     ...{ viewport: { width, height: 900 }, reducedMotion: 'reduce' },
   });

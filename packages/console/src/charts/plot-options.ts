@@ -1,8 +1,8 @@
 import { effect } from '@preact/signals';
+import { decades } from '@servegym/operators/report';
 import uPlot from 'uplot';
 import type { ChartSpec, Limit, Trace } from './chart-spec.ts';
 import { palette, type Tone } from './palette.ts';
-import { decades } from './scales.ts';
 
 /** Charts that share this key show their cursors together. */
 const CURSOR_KEY = 'episode';

@@ -1,23 +1,6 @@
-const grouped = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+import { UNITS } from '@servegym/operators/report';
 
-/** A number in two or three digits: `1,240`, `38.2`, `0.84`, `0.00012`. */
-export function amount(value: number): string {
-  const size = Math.abs(value);
-  if (size >= 100) return grouped.format(value);
-  if (size >= 10) return value.toFixed(1);
-  if (size === 0) return '0';
-  return size < 0.01 ? value.toPrecision(2) : value.toFixed(2);
-}
-
-/** A count: `1,240`. */
-export function count(value: number): string {
-  return grouped.format(value);
-}
-
-/** A share of one: `87 %`. */
-export function percent(value: number): string {
-  return `${Math.round(value * 100)}\u202f%`;
-}
+export const { amount, count, dollars, latency: latencyTick, percent } = UNITS;
 
 /** A share of one where tenths matter: `98.7 %`. */
 export function finePercent(value: number): string {
@@ -29,16 +12,11 @@ function latency(ms: number): [figure: string, unit: string] {
   if (ms < 10) return [ms.toFixed(1), 'ms'];
   if (ms < 1000) return [ms.toFixed(0), 'ms'];
   const seconds = ms / 1000;
-  return [seconds < 10 ? seconds.toFixed(1) : grouped.format(seconds), 's'];
+  return [seconds < 10 ? seconds.toFixed(1) : count(seconds), 's'];
 }
 
 export function latencyText(ms: number): string {
   return latency(ms).join('\u202f');
-}
-
-/** A round latency: `100 ms`, `2 s`. */
-export function latencyTick(ms: number): string {
-  return ms < 1000 ? `${Number(ms.toPrecision(2))}\u202fms` : `${grouped.format(ms / 1000)}\u202fs`;
 }
 
 /** Simulated time: `4:05`, `1:02:30`. */
@@ -48,13 +26,6 @@ export function clock(seconds: number): string {
   const minutes = Math.floor(whole / 60);
   if (minutes < 60) return `${minutes}:${pad(whole % 60)}`;
   return `${Math.floor(minutes / 60)}:${pad(minutes % 60)}:${pad(whole % 60)}`;
-}
-
-/** US dollars with the digits that a small price needs: `$0.0021`, `−$20.00`. */
-export function dollars(value: number): string {
-  if (value === 0) return '$0';
-  if (value < 0) return `−${dollars(-value)}`;
-  return value < 0.1 ? `$${value.toPrecision(2)}` : `$${value.toFixed(2)}`;
 }
 
 /** A signed figure: `+0.31`, `−0.20`. */

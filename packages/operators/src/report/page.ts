@@ -1,3 +1,4 @@
+import { escaped } from './chart-svg.ts';
 import { alignedRows } from './format.ts';
 import type { ServingCommand } from './result.ts';
 
@@ -104,4 +105,11 @@ export interface Page {
   /** Text below the title. */
   readonly lead: string;
   readonly sections: readonly Section[];
+}
+
+/** A page as one HTML file that needs nothing else: the console's built page with the parts in it. */
+export function pageHtml(built: string, page: Page): string {
+  // A `<` in JSON stands in a string, and must not end the element.
+  const json = JSON.stringify(page).replaceAll('<', '\\u003c');
+  return built.replace('ServeGym report', () => escaped(page.title)).replace('{"report":null}', () => json);
 }

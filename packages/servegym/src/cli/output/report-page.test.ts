@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Chart, Page } from '@servegym/operators/report';
+import { type Chart, chartSvg, type Page } from '@servegym/operators/report';
 import { metricChart, metricSections } from '../train/train-one.ts';
-import { chartSvg, reportPage } from './report-page.ts';
+import { reportPage } from './report-page.ts';
 
 const METRICS = [
   { steps: 10, mean_return: null, entropy: 3 },

@@ -1,31 +1,18 @@
-import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Chart, Page } from '@servegym/operators/report';
+import { type Page, pageHtml } from '@servegym/operators/report';
 import { InputError } from '../failure.ts';
 
-/** The part of the console's build that writes reports. */
-interface ReportWriter {
-  reportPage(page: Page): string;
-  chartSvg(chart: Chart, title: string): string;
-}
-
-const path = fileURLToPath(import.meta.resolve('@servegym/console/dist/report.js'));
+const path = fileURLToPath(import.meta.resolve('@servegym/console/dist/report.html'));
 
 /** Whether the console is built, which reports are pages of. */
 export const canWriteReports = () => existsSync(path);
 
-/** Loaded when a report is written, as few commands write one. @throws InputError where the console is not built */
-function writer(): ReportWriter {
-  if (canWriteReports()) return createRequire(import.meta.url)(path) as ReportWriter;
+/** A page as one HTML file that needs nothing else. @throws InputError where the console is not built */
+export function reportPage(page: Page): string {
+  if (canWriteReports()) return pageHtml(readFileSync(path, 'utf8'), page);
   throw new InputError(
     'expected the built console, which reports are pages of: build it with `npm run build -w packages/console`',
     { code: 'PACKAGE_MISSING' },
   );
 }
-
-/** A page as one HTML file that needs nothing else: the console's page with the parts in it. */
-export const reportPage = (page: Page) => writer().reportPage(page);
-
-/** A chart of the console as SVG, in light colours. */
-export const chartSvg = (chart: Chart, title: string) => writer().chartSvg(chart, title);

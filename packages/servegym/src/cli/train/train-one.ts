@@ -11,13 +11,13 @@ import {
   trainPolicy,
 } from '@servegym/agents';
 import type { JobEngine } from '@servegym/jobs';
-import type { Chart, Section } from '@servegym/operators/report';
+import { type Chart, chartSvg, type Section } from '@servegym/operators/report';
 import { counted } from '@servegym/simulator';
 import { mean, sampleDeviation } from '@servegym/simulator/statistics';
 import { replaceFile } from '../files.ts';
 import { type Form, table } from '../output/print-result.ts';
 import { ProgressDisplay } from '../output/progress.ts';
-import { canWriteReports, chartSvg, reportPage } from '../output/report-page.ts';
+import { canWriteReports, reportPage } from '../output/report-page.ts';
 
 /** Charts of all that was measured during a run, the learning curve first. */
 export function metricSections(metrics: readonly MetricsLine[]): Section[] {
@@ -220,17 +220,17 @@ export class TrainingLog {
     return { steps, final_return: finalReturn, files };
   }
 
-  /** Draws the curve, unless the console is not built. */
+  /** Draws the curve, and writes its page, unless the console is not built. */
   #draw(title: string): Readonly<Record<string, string>> {
-    const files = { metrics: join(this.#folder, 'metrics.jsonl') };
+    const svg = chartSvg(metricChart(this.#lines, 'mean_return'), title);
+    const curve = this.#write('learning-curve.svg', svg);
+    const files = { metrics: join(this.#folder, 'metrics.jsonl'), curve };
     if (!canWriteReports()) {
-      console.error('note: no learning curve, because the console is not built');
+      console.error('note: no page of the learning curve, because the console is not built');
       return files;
     }
-    const svg = chartSvg(metricChart(this.#lines, 'mean_return'), title);
     const page = reportPage({ title, lead: '', sections: metricSections(this.#lines) });
-    const curve = this.#write('learning-curve.svg', svg);
-    return { ...files, curve, page: this.#write('learning-curve.html', page) };
+    return { ...files, page: this.#write('learning-curve.html', page) };
   }
 
   #write(name: string, content: string | Uint8Array): string {
