@@ -62,9 +62,8 @@ function drawn(chart: Chart, width: number, title?: string): string {
   const top = TOP + titleHeight + (legend.length === 0 ? 0 : ROW) + (y.title === '' ? 0 : ROW);
   const left = 14 + CHARACTER * Math.max(6, ...y.ticks.map((tick) => y.text(tick).length));
   const [atX, atY] = [scale(x, left, width - RIGHT), scale(y, height - BOTTOM, top)];
-  const text = (px: number, py: number, of: string, attributes = '') =>
-    `<text x="${px}" y="${py}"${attributes}>${escaped(of)}</text>`;
-  const anchor = (name: string) => ` text-anchor="${name}"`;
+  const text = (px: number, py: number, of: string, anchor = '', look = '') =>
+    `<text${look && ` class="${look}"`} x="${px}" y="${py}"${anchor && ` text-anchor="${anchor}"`}>${escaped(of)}</text>`;
   const circle = (look: string, hollow: boolean | undefined, [cx, cy, r]: readonly number[], of = '') =>
     `<circle class="${look}${hollow ? ' hollow' : ''}" cx="${cx}" cy="${cy}" r="${r}">${of}</circle>`;
   const named = (name: string) => `<title>${escaped(name)}</title>`;
@@ -76,7 +75,7 @@ function drawn(chart: Chart, width: number, title?: string): string {
   });
   const grid = y.ticks.map(
     (tick) =>
-      `<g><path d="M${left} ${atY(tick)}H${width - RIGHT}" class="grid"></path>${text(left - 6, atY(tick) + 4, y.text(tick), anchor('end'))}</g>`,
+      `<g><path d="M${left} ${atY(tick)}H${width - RIGHT}" class="grid"></path>${text(left - 6, atY(tick) + 4, y.text(tick), 'end')}</g>`,
   );
   const paths = lines
     .filter((line) => line.points.length > 0)
@@ -87,18 +86,18 @@ function drawn(chart: Chart, width: number, title?: string): string {
   const marks = dots.map((dot) => {
     const [px, py] = [atX(dot.x), atY(dot.y)];
     const isRight = px > width - 130;
-    const side = ` class="${dot.look}"${anchor(isRight ? 'end' : 'start')}`;
-    const name = dot.text === undefined ? '' : text(px + (isRight ? -10 : 10), py + 4, dot.text, side);
+    const [from, anchor] = isRight ? [px - 10, 'end'] : [px + 10, 'start'];
+    const name = dot.text === undefined ? '' : text(from, py + 4, dot.text, anchor, dot.look);
     return `<g>${circle(dot.look, dot.hollow, [px, py, dot.radius].map(round), named(dot.title))}${name}</g>`;
   });
   return [
     `<svg class="xy" xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(label)}">`,
     `<style>${title === undefined ? STYLE : LIGHT_STYLE}</style>`,
     title === undefined ? '' : `<rect class="paper" width="${width}" height="${height}"></rect>`,
-    title === undefined ? '' : text(8, 20, title, ' class="title"'),
+    title === undefined ? '' : text(8, 20, title, '', 'title'),
     ...[...entries, ...grid],
-    ...x.ticks.map((tick) => text(atX(tick), height - BOTTOM + 18, x.text(tick), anchor('middle'))),
-    text((left + width - RIGHT) / 2, height - 6, x.title, anchor('middle')),
+    ...x.ticks.map((tick) => text(atX(tick), height - BOTTOM + 18, x.text(tick), 'middle')),
+    text((left + width - RIGHT) / 2, height - 6, x.title, 'middle'),
     y.title === '' ? '' : text(8, top - 12, y.title),
     ...[...paths, ...marks, '</svg>'],
   ].join('');
