@@ -38,7 +38,7 @@ function lockedPackages(path) {
 
 /** Packages that are built for browsers, with others whose sources they bundle. */
 const BUILT = {
-  console: [],
+  console: ['operators'],
   element: ['agents', 'environments', 'openenv', 'operators', 'profiles', 'simulator'],
 };
 
