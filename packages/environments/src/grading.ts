@@ -180,16 +180,11 @@ export function regretScore(total: number, anchors: ScoreAnchors, room: number):
   const high = Math.max(clairvoyant, low + 1e-6);
   const apart = LEAST_SEGMENT * (high - low);
   const kept = middle !== null && room >= LEAST_ROOM && middle - low >= apart && high - middle >= apart;
-  const knots: [number, number][] = kept
-    ? [
-        [low, DEFAULT_SCORE],
-        [middle, CONSTANT_SCORE],
-        [high, CLAIRVOYANT_SCORE],
-      ]
-    : [
-        [low, DEFAULT_SCORE],
-        [high, CLAIRVOYANT_SCORE],
-      ];
+  const knots: [number, number][] = [
+    [low, DEFAULT_SCORE],
+    ...(kept ? [[middle, CONSTANT_SCORE] satisfies [number, number]] : []),
+    [high, CLAIRVOYANT_SCORE],
+  ];
   if (total < low) return inside(DEFAULT_SCORE / (1 + (low - total) / (high - low)));
   const slopes = knots.slice(1).map(([x, y], i) => (y - knots[i][1]) / (x - knots[i][0]));
   for (let i = 1; i < knots.length; i++) {
@@ -207,10 +202,7 @@ function inside(score: number): number {
 }
 
 /** Returns on the requests of one seed: of the default policy, and of a planner that knows the requests. */
-interface SeedReturns {
-  readonly default: number;
-  readonly clairvoyant: number;
-}
+type SeedReturns = Pick<ScoreAnchors, 'default' | 'clairvoyant'>;
 
 /** What is recorded of a task. */
 interface TaskRecord<Returns extends SeedReturns> {
@@ -297,22 +289,20 @@ export function recordedReturns<
    * recorded seeds of a task. Each task is measured once.
    */
   function foresight(taskId: string): number {
-    const known = foresights.get(taskId) ?? measuredForesight(taskId) ?? unrecorded;
-    foresights.set(taskId, known);
-    return known;
-  }
-
-  function measuredForesight(taskId: string): number | undefined {
-    if (!Object.hasOwn(shipped, taskId)) return undefined;
+    const known = foresights.get(taskId);
+    if (known !== undefined) return known;
     let gained = 0;
     let possible = 0;
-    const seeds = Object.entries(reference(taskId)?.seeds ?? {}).slice(0, boundedSeeds);
+    const recorded = Object.hasOwn(shipped, taskId) ? reference(taskId)?.seeds : undefined;
+    const seeds = Object.entries(recorded ?? {}).slice(0, boundedSeeds);
     for (const [seed, ofSeed] of seeds) {
       const best = Math.max(ofSeed.default, tuned(ofSeed));
       gained += ofSeed.clairvoyant - best;
       possible += bound(shipped[taskId], Number(seed)) - best;
     }
-    return possible > 0 ? gained / possible : undefined;
+    const measured = possible > 0 ? gained / possible : unrecorded;
+    foresights.set(taskId, measured);
+    return measured;
   }
 
   return { url, reference, isRecorded, returns, fingerprint, room, foresight };

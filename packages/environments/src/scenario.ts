@@ -2,9 +2,9 @@ import { EnvironmentError, type ResetOptions, type TaskSplit } from '@servegym/o
 import { findProfile, listLastingProfiles, listProfiles } from '@servegym/profiles';
 import { type EngineProfile, portableMath, weightVariant } from '@servegym/simulator';
 import { z } from 'zod';
-import type { KnownTask, Tasks } from './tasks.ts';
-import type { FittedWorkload } from './workload/fitted-workload.ts';
-import { findWorkload, WORKLOAD_IDS } from './workload/fitted-workload.ts';
+import { type KnownTask, nameList, type Tasks } from './tasks.ts';
+import { traceOption } from './traces.ts';
+import { type FittedWorkload, findWorkload, WORKLOAD_IDS } from './workload/fitted-workload.ts';
 
 /**
  * The seed of the traffic; 0 when it is absent, which happens in process only: servers draw one.
@@ -39,11 +39,6 @@ function shown(value: unknown): string {
   return text.slice(0, 100);
 }
 
-/** Names in a message. */
-export function nameList(names: readonly string[], otherwise: string): string {
-  return names.length === 0 ? otherwise : `one of ${names.join(', ')}`;
-}
-
 /** Least and most value of a number. */
 export interface Range {
   readonly least: number;
@@ -53,19 +48,44 @@ export interface Range {
 /** Arrivals may be this many times slower or faster. */
 export const RATE_SCALE: Range = { least: 0.01, most: 20 };
 
-/** The reset option `rate_scale`. */
-export const rateScaleOption = z
-  .number()
-  .min(RATE_SCALE.least)
-  .max(RATE_SCALE.most)
-  .optional()
-  .meta({ description: 'Arrivals come this many times as fast', default: 1 });
-
-/** The reset option `servers`. */
-export const serversOption = z.enum(['any']).optional().meta({
-  description:
-    'A server, traffic, objectives and prices drawn by the seed, instead of those of a task: `task_id` has no effect then',
-});
+/**
+ * The reset options that environments with windows share, with the tasks known now.
+ * @param fits whether a profile can play a task
+ * @param ofProfile the description of `profile`
+ */
+export function scenarioOptions<Task extends KnownTask, const Shift extends string>(
+  tasks: Tasks<Task>,
+  shifts: readonly Shift[],
+  fits: (profile: EngineProfile, task: Task) => boolean,
+  ofProfile: string,
+) {
+  return {
+    task_id: z
+      .enum(tasks.ids() as string[])
+      .default(tasks.shippedIds[0] as string)
+      .meta({ description: 'The task to play' }),
+    traffic: z
+      .enum(WORKLOAD_IDS)
+      .optional()
+      .meta({ description: "Requests as a public trace has them, instead of the task's own" }),
+    trace: traceOption,
+    rate_scale: z
+      .number()
+      .min(RATE_SCALE.least)
+      .max(RATE_SCALE.most)
+      .optional()
+      .meta({ description: 'Arrivals come this many times as fast', default: 1 }),
+    profile: z.enum(profileNames(tasks.all(), fits)).optional().meta({ description: ofProfile }),
+    shift: z
+      .enum(shifts)
+      .optional()
+      .meta({ description: 'A change of the task, such as its GPU, model or traffic' }),
+    servers: z.enum(['any']).optional().meta({
+      description:
+        'A server, traffic, objectives and prices drawn by the seed, instead of those of a task: `task_id` has no effect then',
+    }),
+  };
+}
 
 /** Windows of an episode on a drawn server: all alike, so that many can be played side by side. */
 export const DRAWN_WINDOWS = 120;
@@ -106,14 +126,6 @@ export function readProfile(option: string, value: unknown, names: readonly stri
   throw unknownName(option, value, names, 'UNKNOWN_PROFILE');
 }
 
-/** The reset option of a profile. */
-export const profileOption = (names: readonly string[], description: string) =>
-  z.enum(names).optional().meta({ description });
-
-/** The reset option `task_id`, with the tasks known now. */
-export const taskOption = (ids: readonly string[], standard: string) =>
-  z.enum(ids).default(standard).meta({ description: 'The task to play' });
-
 /** The task of a reset. @throws EnvironmentError `UNKNOWN_TASK` */
 export function readTask<Task extends KnownTask>(
   tasks: Tasks<Task>,
@@ -123,12 +135,6 @@ export function readTask<Task extends KnownTask>(
   if (task !== undefined) return task;
   throw unknownName('task_id', task_id, tasks.ids() as string[], 'UNKNOWN_TASK');
 }
-
-/** The reset option `traffic`. */
-export const trafficOption = z
-  .enum(WORKLOAD_IDS)
-  .optional()
-  .meta({ description: "Requests as a public trace has them, instead of the task's own" });
 
 /**
  * The model of a reset's `traffic`; `undefined` without one.
@@ -146,10 +152,6 @@ export function readTraffic({ traffic, trace }: ResetOptions): FittedWorkload | 
   if (model === undefined) throw unknownName('traffic', traffic, WORKLOAD_IDS, 'UNKNOWN_TRAFFIC');
   return model;
 }
-
-/** The reset option `shift`. */
-export const shiftOption = <const Shift extends string>(shifts: readonly Shift[]) =>
-  z.enum(shifts).optional().meta({ description: 'A change of the task, such as its GPU, model or traffic' });
 
 /**
  * A task under the shift that an option names.

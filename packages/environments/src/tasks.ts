@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { findProfile, ProfileError } from '@servegym/profiles';
-import type { EngineProfile } from '@servegym/simulator';
+import { type EngineProfile, portableMath, type RandomStream } from '@servegym/simulator';
 import { z } from 'zod';
 
 /** Part of a task that all environments have. */
@@ -122,6 +122,8 @@ export const taskHead = {
   description: z.string().min(1).max(2000),
 };
 
+export type TaskHead = Immutable<{ [Name in keyof typeof taskHead]: z.output<(typeof taskHead)[Name]> }>;
+
 /** The schema of the knobs that a task masks. */
 export function maskedKnobs<Knob extends string>(knobs: readonly Knob[]) {
   return z
@@ -145,6 +147,16 @@ export function complain(
   message: string,
 ): void {
   issues.push({ code: 'custom', path: [...path], input: value, message });
+}
+
+/** Names in a message. */
+export function nameList(names: readonly string[], otherwise: string): string {
+  return names.length === 0 ? otherwise : `one of ${names.join(', ')}`;
+}
+
+/** Draws one of these. */
+export function drawLogNormal(draws: RandomStream, { median, sigma, min, max }: LogNormal): number {
+  return Math.min(max, Math.max(min, draws.lognormal(portableMath.log(median), sigma)));
 }
 
 /** The profile that a task names; `undefined` where there is none, which is noted. */

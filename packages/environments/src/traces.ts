@@ -3,8 +3,7 @@ import { endianness } from 'node:os';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { MAX_REQUEST_TOKENS, type Trace } from '@servegym/simulator';
 import { z } from 'zod';
-import { nameList } from './scenario.ts';
-import { REQUEST_CLASSES } from './tasks.ts';
+import { nameList, REQUEST_CLASSES } from './tasks.ts';
 
 /** A trace that an episode can be played on. */
 export interface ServeTrace extends Trace {
@@ -184,7 +183,20 @@ export const traceOption = z
 /** A trace as a reset gave it, with its name; `trace` for columns. @throws EnvironmentError `UNKNOWN_TRACE`, `TRACE_CHANGED` or `INVALID_TRACE` */
 export function readTrace(option: unknown): { readonly name: string; readonly trace: ServeTrace } {
   if (typeof option !== 'string') return { name: 'trace', trace: columnsTrace(option) };
-  const [name, trace] = namedTrace(option);
+  const [name, digest] = option.split(DIGEST_MARK);
+  const trace = findServeTrace(name);
+  if (trace === undefined) {
+    throw new EnvironmentError(
+      'UNKNOWN_TRACE',
+      `Expected \`trace\` to be ${nameList([...NAMED.keys()], 'the name of a trace that the server was started with (`--trace FILE`)')}, or columns; got \`${name.slice(0, 100)}\``,
+    );
+  }
+  if (digest !== undefined && digest !== trace.digest) {
+    throw new EnvironmentError(
+      'TRACE_CHANGED',
+      `Expected the trace \`${name}\` with the digest ${digest.slice(0, 100)}, but it has ${trace.digest} now: the file has changed since the episode began. Reset to play what it holds now`,
+    );
+  }
   return { name, trace };
 }
 
@@ -210,24 +222,6 @@ export function traceArrivals(
 function pinned(name: string): string {
   const trace = findServeTrace(name);
   return trace === undefined ? name : `${name}${DIGEST_MARK}${trace.digest}`;
-}
-
-function namedTrace(option: string): readonly [string, ServeTrace] {
-  const [name, digest] = option.split(DIGEST_MARK);
-  const trace = findServeTrace(name);
-  if (trace === undefined) {
-    throw new EnvironmentError(
-      'UNKNOWN_TRACE',
-      `Expected \`trace\` to be ${nameList([...NAMED.keys()], 'the name of a trace that the server was started with (`--trace FILE`)')}, or columns; got \`${name.slice(0, 100)}\``,
-    );
-  }
-  if (digest !== undefined && digest !== trace.digest) {
-    throw new EnvironmentError(
-      'TRACE_CHANGED',
-      `Expected the trace \`${name}\` with the digest ${digest.slice(0, 100)}, but it has ${trace.digest} now: the file has changed since the episode began. Reset to play what it holds now`,
-    );
-  }
-  return [name, trace];
 }
 
 function columnsTrace(option: unknown): ServeTrace {

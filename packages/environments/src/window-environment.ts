@@ -10,14 +10,10 @@ import {
 } from '@servegym/openenv/definition';
 import type { z } from 'zod';
 import { readSeed, taskSplits } from './scenario.ts';
-import type { Tasks } from './tasks.ts';
+import type { TaskHead, Tasks } from './tasks.ts';
 
 /** Part of a task that all environments with windows have. */
-export interface WindowTask<Action extends object> extends KnobMask<Action> {
-  readonly id: string;
-  readonly name: string;
-  readonly difficulty: 'easy' | 'medium' | 'hard';
-  readonly description: string;
+export interface WindowTask<Action extends object> extends KnobMask<Action>, TaskHead {
   /** Windows of an episode. */
   readonly windows: number;
   /** Length of a window, s. */
@@ -39,7 +35,7 @@ export interface WindowEpisode<Action, Observation> {
 interface SessionParts<Action, State, Episode> {
   begin(reset: ResetOptions): Episode | Promise<Episode>;
   /** Plays a valid action. Answers its reward. */
-  play(episode: Episode, action: Action): number;
+  play(episode: Episode, action: Action): number | Promise<number>;
   /** Length of an episode that has ended, for a message. */
   length(episode: Episode): string;
   /** Details of the last window, for `metadata`. */
@@ -128,7 +124,7 @@ export function windowEnvironment<
   };
 }
 
-/** One session of an environment whose episodes are played on this thread. */
+/** One session of an environment: the episode that is under way. */
 export function episodeSession<
   Action,
   Observation extends object,
@@ -156,30 +152,21 @@ export function episodeSession<
         : begun(begins, options);
     },
     step(action) {
-      const open = requireOpen(episode, parts.length);
-      return answer(open, parts.play(open, action));
+      const open = episode;
+      if (open === null) {
+        throw new EnvironmentError('NOT_RESET', 'No episode has been started: call reset first');
+      }
+      if (open.done) {
+        throw new EnvironmentError(
+          'EPISODE_OVER',
+          `The episode ended after ${parts.length(open)}: reset to play another`,
+        );
+      }
+      const reward = parts.play(open, action);
+      return reward instanceof Promise ? reward.then((earned) => answer(open, earned)) : answer(open, reward);
     },
     state: () => parts.stateOf(episode, begunWith),
   };
-}
-
-/**
- * The episode to step.
- * @param length of an episode that has ended, for the message
- * @throws EnvironmentError `NOT_RESET` or `EPISODE_OVER`
- */
-export function requireOpen<Episode extends { readonly done: boolean }>(
-  episode: Episode | null,
-  length: (episode: Episode) => string,
-): Episode {
-  if (episode === null) {
-    throw new EnvironmentError('NOT_RESET', 'No episode has been started: call reset first');
-  }
-  if (!episode.done) return episode;
-  throw new EnvironmentError(
-    'EPISODE_OVER',
-    `The episode ended after ${length(episode)}: reset to play another`,
-  );
 }
 
 /** Fields of a task that decide which actions it takes. */

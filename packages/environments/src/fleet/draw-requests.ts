@@ -1,5 +1,5 @@
 import { portableMath, RandomStream, scaleRate, TICKS_PER_S } from '@servegym/simulator';
-import { type LogNormal, REQUEST_CLASSES } from '../tasks.ts';
+import { drawLogNormal, REQUEST_CLASSES } from '../tasks.ts';
 import { drawWorkload, findWorkload } from '../workload/fitted-workload.ts';
 import {
   BLOCK_TOKENS,
@@ -61,12 +61,12 @@ function drawStream(
     const count = turns === undefined ? 1 : geometric(talk, turns.mean);
     for (let turn = 1; turn < count; turn++) {
       const { added, thinkSeconds, maxPrompt } = turns as NonNullable<typeof turns>;
-      const next = prompt + answer + Math.round(promptScale * logNormal(talk, added));
+      const next = prompt + answer + Math.round(promptScale * drawLogNormal(talk, added));
       if (next > maxPrompt) break;
       // The next prompt repeats this one with its answer.
       table.appendOwn(prompt + answer);
       table.add(prompt, answer, kind);
-      table.followAfter(logNormal(talk, thinkSeconds));
+      table.followAfter(drawLogNormal(talk, thinkSeconds));
       prompt = next;
       answer = drawOutput(stream, talk);
     }
@@ -92,8 +92,8 @@ function drawFirstRequests(stream: RequestStream, seed: number, seconds: number,
     const gap = 1 / rateAt(second);
     for (let at = arrivals.exponential(gap); at < 1; at += arrivals.exponential(gap)) {
       arrivalSeconds.push(second + at);
-      inputTokens.push(Math.round(promptScale * logNormal(sizes, lengths.prompt)));
-      outputTokens.push(Math.round(logNormal(sizes, lengths.output)));
+      inputTokens.push(Math.round(promptScale * drawLogNormal(sizes, lengths.prompt)));
+      outputTokens.push(Math.round(drawLogNormal(sizes, lengths.output)));
     }
   }
   return { arrivalSeconds, inputTokens, outputTokens };
@@ -140,11 +140,7 @@ function drawRate(
 /** Output of a later turn. */
 function drawOutput({ lengths }: RequestStream, draws: RandomStream): number {
   if (typeof lengths === 'string') throw new RangeError('Turns need log-normal lengths');
-  return Math.round(logNormal(draws, lengths.output));
-}
-
-function logNormal(draws: RandomStream, { median, sigma, min, max }: LogNormal): number {
-  return Math.min(max, Math.max(min, draws.lognormal(portableMath.log(median), sigma)));
+  return Math.round(drawLogNormal(draws, lengths.output));
 }
 
 /** Rank 1 .. count with a probability in proportion to rank^-exponent, by the inverse of the continuous law. */

@@ -173,9 +173,7 @@ export class FleetEpisode {
       this.billUsd += hours * gpu.count * gpu.usdPerHour * priceShare(this.task, pool);
     }
     const reward = (ledger.revenueUsd - this.billUsd) / task.referenceUsd;
-    totals.completed += ledger.completed;
-    totals.attained += ledger.attained;
-    totals.refused += ledger.refused;
+    for (const name of ['completed', 'attained', 'refused'] as const) totals[name] += ledger.total(name);
     totals.revenueUsd += ledger.revenueUsd;
     totals.gpuUsd += this.billUsd;
     totals.reward += reward;
@@ -193,6 +191,7 @@ export class FleetEpisode {
     const { windowSeconds } = task;
     const rate = (amount: number) => (window === 0 ? 0 : amount / windowSeconds);
     const counters = fleet.counters();
+    const completed = ledger.total('completed');
     const itl = fleet.interTokenLatency();
     const ready = fleet.replicas.filter(({ state }) => state === 'ready');
     let running = 0;
@@ -223,8 +222,8 @@ export class FleetEpisode {
       prompt_tokens_per_second: rate(counters.prefillTokens),
       generation_tokens_per_second: rate(counters.outputTokens),
       arrived_prompt_tokens_per_second: rate(ledger.arrivedPromptTokens),
-      request_generation_tokens_mean: ledger.completed === 0 ? 0 : ledger.answeredTokens / ledger.completed,
-      request_success_per_second: rate(ledger.completed),
+      request_generation_tokens_mean: completed === 0 ? 0 : ledger.answeredTokens / completed,
+      request_success_per_second: rate(completed),
       num_preemptions: counters.preemptions,
       time_to_first_token_seconds_p50: ledger.ttft.quantileMs(0.5) / 1000,
       time_to_first_token_seconds_p99: ledger.ttft.quantileMs(0.99) / 1000,

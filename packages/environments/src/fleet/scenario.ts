@@ -3,21 +3,16 @@ import { type EngineProfile, portableMath } from '@servegym/simulator';
 import { z } from 'zod';
 import {
   profileNames,
-  profileOption,
   RATE_SCALE,
-  rateScaleOption,
   readProfile,
   readTask,
   readTraffic,
   readWithin,
   relatedProfile,
-  serversOption,
-  shiftOption,
-  taskOption,
-  trafficOption,
+  scenarioOptions,
   underShift,
 } from '../scenario.ts';
-import { readTrace, type ServeTrace, traceArrivals, traceOption } from '../traces.ts';
+import { readTrace, type ServeTrace, traceArrivals } from '../traces.ts';
 import type { WORKLOAD_IDS } from '../workload/fitted-workload.ts';
 import {
   type FleetTask,
@@ -32,22 +27,19 @@ const HOURS = { least: 0.05, most: 24 };
 
 /** Options of `reset` of `fleet` beside `seed` and `episode_id`. The tasks are those known when this is called. */
 export function fleetResetOptions() {
-  const profiles = profileNames(fleetTasks.all(), fleetProfileFits);
+  const ofProfile = "The engine profile of a replica, instead of the task's own";
+  const shared = scenarioOptions(fleetTasks, FLEET_SHIFTS, fleetProfileFits, ofProfile);
+  const { task_id, traffic, trace, rate_scale, profile, ...rest } = shared;
   return z.object({
-    task_id: taskOption(fleetTasks.ids(), fleetTasks.shippedIds[0]),
-    traffic: trafficOption,
-    trace: traceOption,
+    ...{ task_id, traffic, trace },
     hours: z.number().min(HOURS.least).max(HOURS.most).optional().meta({
       description: "Length of the episode instead of the task's, or the trace's; 24 begins at midnight",
     }),
-    rate_scale: rateScaleOption,
-    profile: profileOption(profiles, "The engine profile of a replica, instead of the task's own"),
-    second_profile: profileOption(
-      profiles,
-      'The engine profile of a second kind of replica, for `second_replicas`',
-    ),
-    shift: shiftOption(FLEET_SHIFTS),
-    servers: serversOption,
+    ...{ rate_scale, profile },
+    second_profile: profile.meta({
+      description: 'The engine profile of a second kind of replica, for `second_replicas`',
+    }),
+    ...rest,
   });
 }
 

@@ -50,14 +50,9 @@ export class WindowLedger {
     this.#arrivalTicks = arrivalTicks;
   }
 
-  get completed(): number {
-    return this.classes.reduce((sum, { completed }) => sum + completed, 0);
-  }
-  get attained(): number {
-    return this.classes.reduce((sum, { attained }) => sum + attained, 0);
-  }
-  get refused(): number {
-    return this.classes.reduce((sum, { refused }) => sum + refused, 0);
+  /** Requests of all classes. */
+  total(of: 'completed' | 'attained' | 'refused'): number {
+    return this.classes.reduce((sum, each) => sum + each[of], 0);
   }
 
   clear(): void {
@@ -110,7 +105,7 @@ export type FleetWindowReport = ReturnType<typeof fleetWindowReport>;
 /** Report of the last window. Times in s, latencies in ms, 0 where there was none to measure; money in USD. */
 export function fleetWindowReport(episode: FleetEpisode) {
   const { task, fleet, ledger, window, inFlight, profiles } = episode;
-  const judged = ledger.completed + ledger.refused;
+  const judged = ledger.total('completed') + ledger.total('refused');
   return {
     window_s: task.windowSeconds,
     window_end_s: window * task.windowSeconds,
@@ -119,7 +114,7 @@ export function fleetWindowReport(episode: FleetEpisode) {
     reference_usd: task.referenceUsd,
     objectives: task.objectives,
     /** Share of the answered and refused requests that missed their objectives: a cost signal for constrained learning. */
-    slo_cost: judged === 0 ? 0 : 1 - ledger.attained / judged,
+    slo_cost: judged === 0 ? 0 : 1 - ledger.total('attained') / judged,
     classes: REQUEST_CLASSES.map((name, kind) => {
       const { arrived, completed, attained, refused, ttft } = ledger.classes[kind];
       return {

@@ -10,15 +10,10 @@ export const GYM_TASK_IDS = [1, 2, 3] as const;
 export type GymTaskId = (typeof GYM_TASK_IDS)[number];
 
 /** Prompt lengths, tokens. */
-export type PromptDistribution =
-  | { readonly kind: 'uniform'; readonly from: number; readonly to: number }
-  | {
-      readonly kind: 'lognormal';
-      readonly mu: number;
-      readonly sigma: number;
-      readonly from: number;
-      readonly to: number;
-    };
+export type PromptDistribution = { readonly from: number; readonly to: number } & (
+  | { readonly kind: 'uniform' }
+  | { readonly kind: 'lognormal'; readonly mu: number; readonly sigma: number }
+);
 
 /** Times of higher rate. The first begins at a random step, so that it cannot be learned by heart. */
 interface Bursts {
@@ -31,12 +26,7 @@ interface Bursts {
 }
 
 /** Weights of the reward `alpha T - beta L - gamma V - delta C`. */
-export interface RewardWeights {
-  readonly alpha: number;
-  readonly beta: number;
-  readonly gamma: number;
-  readonly delta: number;
-}
+export type RewardWeights = Readonly<Record<keyof z.output<typeof rewardConfigSchema>, number>>;
 
 /** One task of `inferencegym`. All that makes it what it is stands in its file. */
 export interface GymTask {

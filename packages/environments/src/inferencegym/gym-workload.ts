@@ -121,11 +121,6 @@ export class GymWorkload {
     );
   }
 
-  /** Mean arrivals of a step. */
-  rate(step: number): number {
-    return this.isBurst(step) ? this.task.bursts!.rate : this.task.arrivalRate;
-  }
-
   phase(step: number): Phase {
     if (this.isBurst(step)) return 'burst';
     const { bursts } = this.task;

@@ -1,9 +1,13 @@
-import { portableMath, RandomStream, TICKS_PER_S } from '@servegym/simulator';
+import { RandomStream, TICKS_PER_S } from '@servegym/simulator';
 import { type SEED_SPLITS, splitOfSeed } from '../scenario.ts';
-import { type LogNormal, REQUEST_CLASSES } from '../tasks.ts';
+import { drawLogNormal, REQUEST_CLASSES } from '../tasks.ts';
 import type { ServeTrace } from '../traces.ts';
-import type { FittedWorkload } from '../workload/fitted-workload.ts';
-import { drawPrefixes, drawWorkload, type PromptPrefixes } from '../workload/fitted-workload.ts';
+import {
+  drawPrefixes,
+  drawWorkload,
+  type FittedWorkload,
+  type PromptPrefixes,
+} from '../workload/fitted-workload.ts';
 import type { Phase, ServeTask } from './serve-task.ts';
 
 /**
@@ -91,17 +95,12 @@ export function phaseRequests(
       const traffic = phase.traffic[REQUEST_CLASSES[kind]];
       if (traffic === undefined) continue;
       arrivalSeconds.push(w * windowSeconds + at);
-      inputTokens.push(drawLength(lengths, traffic.prompt));
-      outputTokens.push(drawLength(lengths, traffic.output));
+      inputTokens.push(Math.round(drawLogNormal(lengths, traffic.prompt)));
+      outputTokens.push(Math.round(drawLogNormal(lengths, traffic.output)));
       classes.push(kind);
     }
   }
   return { arrivalSeconds, inputTokens, outputTokens, classes };
-}
-
-function drawLength(lengths: RandomStream, { median, sigma, min, max }: LogNormal): number {
-  const drawn = Math.round(lengths.lognormal(portableMath.log(median), sigma));
-  return Math.min(max, Math.max(min, drawn));
 }
 
 /** Draws the order of the phases, how long each lasts, its rate and its tenants. */

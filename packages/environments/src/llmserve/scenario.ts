@@ -4,22 +4,17 @@ import { z } from 'zod';
 import {
   named,
   profileNames,
-  profileOption,
   RATE_SCALE,
-  rateScaleOption,
   readProfile,
   readTask,
   readTraffic,
   readWithin,
   relatedProfile,
-  serversOption,
-  shiftOption,
-  taskOption,
-  trafficOption,
+  scenarioOptions,
   underShift,
 } from '../scenario.ts';
 import { type LogNormal, REQUEST_CLASSES } from '../tasks.ts';
-import { readTrace, traceArrivals, traceOption } from '../traces.ts';
+import { readTrace, traceArrivals } from '../traces.ts';
 import { findWorkload } from '../workload/fitted-workload.ts';
 import type { RequestSource } from './episode-requests.ts';
 import { QUANTIZATION_TIERS } from './schema.ts';
@@ -33,15 +28,9 @@ const SERVER_FROM =
 
 /** Options of `reset` of `llmserve` beside `seed` and `episode_id`. The tasks are those known when this is called. */
 export function serveResetOptions() {
-  const profiles = profileNames(serveTasks.all(), profileFits);
+  const ofProfile = "The engine profile of each GPU's server, instead of the task's own";
   return z.object({
-    task_id: taskOption(serveTasks.ids(), serveTasks.shippedIds[0]),
-    traffic: trafficOption,
-    trace: traceOption,
-    rate_scale: rateScaleOption,
-    profile: profileOption(profiles, "The engine profile of each GPU's server, instead of the task's own"),
-    shift: shiftOption(SHIFTS),
-    servers: serversOption,
+    ...scenarioOptions(serveTasks, SHIFTS, profileFits, ofProfile),
     server_from: z.enum(['metrics']).optional().meta({ description: SERVER_FROM }),
   });
 }

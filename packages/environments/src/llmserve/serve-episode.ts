@@ -2,7 +2,6 @@ import type { ResetOptions } from '@servegym/openenv/definition';
 import {
   Cluster,
   type EngineProfile,
-  type GpuMemory,
   msFromTicks,
   NOT_YET,
   type ServingConfig,
@@ -218,7 +217,10 @@ export class ServeEpisode {
     const { task, metrics, totals, profile } = this;
     const emitted = metrics.outputTokens;
     let memoryShare = 0;
-    for (let gpu = 0; gpu < GPUS; gpu++) memoryShare += heldShare(this.cluster.memoryOf(gpu)) / GPUS;
+    for (let gpu = 0; gpu < GPUS; gpu++) {
+      const { weights, draft, kvPool, limit } = this.cluster.memoryOf(gpu);
+      memoryShare += (weights + draft + kvPool) / limit / GPUS;
+    }
     this.components = rewardComponents(
       {
         servedShare: emitted === 0 ? 0 : emitted / (emitted + metrics.owedTokens),
@@ -268,11 +270,6 @@ export function servingConfig(action: ServeAction): ServingConfig {
     split: action.prefill_decode_split,
     schedulingPolicy: action.priority_routing ? 'priority' : 'fcfs',
   };
-}
-
-/** Share of a GPU's memory that weights, draft and KV pool hold: what a setting of the knobs gives up or takes. */
-function heldShare({ weights, draft, kvPool, limit }: GpuMemory): number {
-  return (weights + draft + kvPool) / limit;
 }
 
 /** Figures that make a window's reward, each in [0, 1] unless said otherwise. */

@@ -3,11 +3,9 @@ import {
   type Environment,
   type EnvironmentDefinition,
   EnvironmentError,
-  type ResetOptions,
-  type StepResult,
 } from '@servegym/openenv/definition';
 import { readSeed } from '../../scenario.ts';
-import { requireMaskedKnobsHeld, requireOpen } from '../../window-environment.ts';
+import { episodeSession, requireMaskedKnobsHeld } from '../../window-environment.ts';
 import { chooseTask } from '../scenario.ts';
 import type { ServeAction, ServeObservation, ServeState } from '../schema.ts';
 import { episodeState } from '../serve-episode.ts';
@@ -19,60 +17,32 @@ import { ServerControls } from './server-controls.ts';
 import { requirePrecision, warmUp } from './warm-up.ts';
 
 /** One session of `llmserve` in real mode. */
-class RealLlmServe implements Environment<ServeAction, ServeObservation, ServeState> {
-  readonly #settings: RealSettings;
-  readonly #closing = new AbortController();
-  #server: RealServer | null = null;
-  #episode: RealEpisode | null = null;
-  #reset: ResetOptions = {};
-
-  constructor(settings: RealSettings) {
-    this.#settings = settings;
-  }
-
-  async reset(options: ResetOptions): Promise<StepResult<ServeObservation>> {
-    const task = chooseTask(options);
-    const seed = readSeed(options);
-    this.#server ??= await connectTo(this.#settings, this.#closing.signal);
-    const { precision } = this.#server;
-    if (precision !== null) requirePrecision(precision, task, this.#settings);
-    const applied = await this.#server.controls.apply(task.defaultAction, this.#closing.signal);
-    const hasProfile = options.profile !== undefined || serveTasks.isOwn(task.id);
-    const reading = await this.#server.controls.read(this.#closing.signal);
-    const episode = new RealEpisode(task, seed, this.#server, hasProfile, reading);
-    this.#episode = episode;
-    this.#reset = options;
-    return {
-      observation: episode.firstObservation(),
-      reward: null,
-      done: false,
-      metadata: {
-        mode: 'real',
-        provider: this.#settings.provider,
-        model: this.#server.model,
-        applied: applied.applied,
-        not_applied: applied.notApplied,
-        refused_fields: Object.fromEntries(this.#server.client.refusedFields),
-        ttft_overhead_ms: precision?.ttftOverheadMs ?? null,
-      },
-    };
-  }
-
-  async step(action: ServeAction): Promise<StepResult<ServeObservation>> {
-    const episode = requireOpen(this.#episode, ({ window }) => `${window} windows`);
-    const played = requireMaskedKnobsHeld(episode.task, action);
-    const { observation, reward, report } = await episode.step(played, this.#closing.signal);
-    return { observation, reward, done: episode.done, metadata: { ...report } };
-  }
-
-  state(): ServeState {
-    return episodeState(this.#episode, this.#reset, this.#episode?.totals.sloViolations ?? 0);
-  }
-
-  /** Ends the requests that are under way. */
-  close(): void {
-    this.#closing.abort();
-  }
+function realSession(settings: RealSettings): Environment<ServeAction, ServeObservation, ServeState> {
+  const closing = new AbortController();
+  const { signal } = closing;
+  let connected: RealServer | undefined;
+  const session = episodeSession<ServeAction, ServeObservation, ServeState, RealEpisode>({
+    async begin(options) {
+      const task = chooseTask(options);
+      const seed = readSeed(options);
+      connected ??= await connectTo(settings, signal);
+      const { controls, precision } = connected;
+      if (precision !== null) requirePrecision(precision, task, settings);
+      const applied = await controls.apply(task.defaultAction, signal);
+      const hasProfile = options.profile !== undefined || serveTasks.isOwn(task.id);
+      return new RealEpisode(task, seed, connected, {
+        hasProfile,
+        applied,
+        reading: await controls.read(signal),
+      });
+    },
+    play: (episode, action) => episode.step(requireMaskedKnobsHeld(episode.task, action), signal),
+    length: ({ window }) => `${window} windows`,
+    report: ({ report }) => report,
+    stateOf: (episode, reset) => episodeState(episode, reset, episode?.totals.sloViolations ?? 0),
+  });
+  // Ends the requests that are under way.
+  return { ...session, close: () => closing.abort() };
 }
 
 /** @throws EnvironmentError `REAL_SERVER_UNREACHABLE`, `REAL_SERVER_REFUSED` or `REAL_SETTINGS` */
@@ -111,6 +81,6 @@ export function realServeEnvironment(
     ...simulated,
     description: `${simulated.description} Each step sends real requests to ${settings.baseUrl}.`,
     replayable: false,
-    create: () => new RealLlmServe(settings),
+    create: () => realSession(settings),
   });
 }

@@ -44,12 +44,6 @@ export interface RealServer {
   readonly precision: ClientPrecision | null;
 }
 
-interface RealStep {
-  readonly observation: ServeObservation;
-  readonly reward: number;
-  readonly report: RealReport;
-}
-
 /** An episode of `llmserve` whose windows are played at a real server, in wall time. */
 export class RealEpisode {
   readonly task: ServeTask;
@@ -63,15 +57,24 @@ export class RealEpisode {
   readonly #supposed: ServerDescription;
   /** Describes the server where nobody has said which profile it has. */
   readonly #estimate: ServerEstimate | null;
+  #seen: Readonly<Record<ObservedFigure, number>>;
+  /** Memory of the KV pool, GB; 0 when the server does not tell. */
+  #kvPoolGb = 0;
+  /** Details of the last window; before the first, of the server. */
+  report: RealReport | ReturnType<typeof serverReport>;
 
-  /** @param reading of the server before the first window, where it tells */
+  /** @param begun whether a profile was named, how the server took the default action, and its reading, where it tells */
   constructor(
     task: ServeTask,
     seed: number,
     server: RealServer,
-    hasProfile: boolean,
-    reading: VllmReading | null,
+    begun: {
+      readonly hasProfile: boolean;
+      readonly applied: AppliedAction;
+      readonly reading: VllmReading | null;
+    },
   ) {
+    const { hasProfile, applied, reading } = begun;
     this.task = task;
     this.seed = seed;
     this.#server = server;
@@ -79,6 +82,10 @@ export class RealEpisode {
     this.#supposed = describeServer(task, findProfile(task.profile), reading?.engines);
     this.#estimate = hasProfile ? null : new ServerEstimate(task);
     if (reading) this.#estimate?.see(task.defaultAction, { ...reading, itlMs: 0, seen: NOTHING_SEEN });
+    // Nothing has been measured before the first window.
+    const { qualityValue } = task.phases[this.requests.phases[0]];
+    this.#seen = { ...NOTHING_SEEN, slo_compliance_rate: 1, quality_value: qualityValue };
+    this.report = serverReport(server, applied, server.precision);
   }
 
   get done(): boolean {
@@ -90,30 +97,24 @@ export class RealEpisode {
     return this.task.phases[this.requests.phases[Math.max(0, this.window - 1)]].name;
   }
 
-  /** The observation before the first window: nothing has been measured. */
-  firstObservation(): ServeObservation {
-    const { qualityValue } = this.task.phases[this.requests.phases[0]];
-    return this.#observation({ ...NOTHING_SEEN, slo_compliance_rate: 1, quality_value: qualityValue }, 0);
-  }
-
-  /** @param kvPoolGb memory of the KV pool; 0 when the server does not tell */
-  #observation(seen: Record<ObservedFigure, number>, kvPoolGb: number): ServeObservation {
+  /** The server over the last window, as an agent sees it. */
+  observation(): ServeObservation {
     const { task } = this;
     const server = this.#estimate?.description ?? this.#supposed;
     return {
-      ...seen,
+      ...this.#seen,
       ...{ step_index: this.window, task_id: task.id },
-      relative: relativeFigures(seen, server, task, kvPoolGb),
+      relative: relativeFigures(this.#seen, server, task, this.#kvPoolGb),
       server,
     };
   }
 
   /**
-   * Plays a window; when it throws, the window counts as not played.
+   * Plays a window. Answers its reward; when it throws, the window counts as not played.
    * @throws EnvironmentError `REAL_SERVER_UNREACHABLE` when no request got through, `REAL_SERVER_REFUSED` when the
    *   server refused all of them or its knobs, `REAL_CLOSED` when the session ended meanwhile
    */
-  async step(action: ServeAction, signal: AbortSignal): Promise<RealStep> {
+  async step(action: ServeAction, signal: AbortSignal): Promise<number> {
     const { settings, client, controls, model } = this.#server;
     const applied = await controls.apply(action, signal);
     const before = await controls.read(signal);
@@ -153,7 +154,7 @@ export class RealEpisode {
     applied: AppliedAction,
     reading: VllmReading | null,
     precision: ClientPrecision | null,
-  ): RealStep {
+  ): number {
     const { task } = this;
     const phase = task.phases[this.requests.phases[this.window]];
     const { completionTokens, owedTokens, cost } = figures;
@@ -184,7 +185,7 @@ export class RealEpisode {
       if (value === null) notObserved.push(name);
       return value ?? 0;
     };
-    const seen = {
+    this.#seen = {
       queue_depth: played.heldBack + (reading?.waiting ?? 0),
       active_requests: reading?.running ?? played.inFlight,
       kv_cache_occupancy: observed(
@@ -208,8 +209,8 @@ export class RealEpisode {
       quality_value: phase.qualityValue,
     };
     const told = ((reading?.kvTokens ?? 0) * this.#supposed.kv_bytes_per_token) / 1e9;
-    const observation = this.#observation(seen, meanGb(applied, ({ kv_pool }) => kv_pool) ?? told);
-    const report = realReport(this.#server, this, {
+    this.#kvPoolGb = meanGb(applied, ({ kv_pool }) => kv_pool) ?? told;
+    this.report = realReport(this.#server, this, {
       applied,
       notObserved,
       components,
@@ -217,7 +218,7 @@ export class RealEpisode {
       figures,
       precision,
     });
-    return { observation, reward, report };
+    return reward;
   }
 }
 
@@ -307,19 +308,37 @@ interface ReportedWindow {
   readonly precision: ClientPrecision | null;
 }
 
-/** Details of a window in real mode, for `metadata`: those of a simulated window, and what the server told. */
-export type RealReport = ReturnType<typeof realReport>;
-
-/** Report of the last window of an episode. */
-function realReport(
+/** What the server is, and what it takes, for `metadata`. */
+function serverReport(
   { settings, model, client }: RealServer,
-  { task, window, phase }: RealEpisode,
-  { applied, notObserved, components, played, figures, precision }: ReportedWindow,
+  { applied, notApplied }: AppliedAction,
+  precision: ClientPrecision | null,
 ) {
   return {
     mode: 'real' as const,
     provider: settings.provider,
     model,
+    /** Place where each knob acts, and those without effect with the reason. */
+    applied,
+    not_applied: notApplied,
+    /** Optional fields that the server refused and that are no longer sent, each with the server's sentence. */
+    refused_fields: Object.fromEntries(client.refusedFields),
+    /** Mean measured TTFT less the mean that the server reports, ms; `null` when it reports none for these requests. */
+    ttft_overhead_ms: precision?.ttftOverheadMs ?? null,
+  };
+}
+
+/** Details of a window in real mode, for `metadata`: those of a simulated window, and what the server told. */
+export type RealReport = ReturnType<typeof realReport>;
+
+/** Report of the last window of an episode. */
+function realReport(
+  server: RealServer,
+  { task, window, phase }: RealEpisode,
+  { applied, notObserved, components, played, figures, precision }: ReportedWindow,
+) {
+  return {
+    ...serverReport(server, applied, precision),
     window_s: task.windowSeconds,
     window_end_s: window * task.windowSeconds,
     phase,
@@ -345,9 +364,6 @@ function realReport(
     }),
     gpus: [],
     events: [],
-    /** Place where each knob acts, and those without effect with the reason. */
-    applied: applied.applied,
-    not_applied: applied.notApplied,
     /** Figures of the observation that are 0 because nobody measures them. */
     not_observed: notObserved,
     requests: {
@@ -358,15 +374,11 @@ function realReport(
       /** Counts, and texts of the first failure, by outcome. */
       failed: figures.failures,
       errors: Object.fromEntries(
-        figures.firstFailures.map((failure) => [failure.outcome, client.describe(failure)]),
+        figures.firstFailures.map((failure) => [failure.outcome, server.client.describe(failure)]),
       ),
       retries: figures.retries,
     },
     tokens: { prompt: figures.promptTokens, completion: figures.completionTokens },
     cost_usd: figures.cost,
-    /** Optional fields that the server refused and that are no longer sent, each with the server's sentence. */
-    refused_fields: Object.fromEntries(client.refusedFields),
-    /** Mean measured TTFT less the mean that the server reports, ms; `null` when it reports none for these requests. */
-    ttft_overhead_ms: precision?.ttftOverheadMs ?? null,
   };
 }
