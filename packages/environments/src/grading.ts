@@ -204,7 +204,6 @@ function inside(score: number): number {
 /** Returns on the requests of one seed: of the default policy, and of a planner that knows the requests. */
 type SeedReturns = Pick<ScoreAnchors, 'default' | 'clairvoyant'>;
 
-/** What is recorded of a task. */
 interface TaskRecord<Returns extends SeedReturns> {
   /** Under which these were computed; see `fingerprint`. */
   readonly fingerprint: string;

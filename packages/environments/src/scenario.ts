@@ -176,39 +176,37 @@ export function underShift<Shift extends string, Task>(
 }
 
 /**
- * The profile that is most like another, but for its GPU or its model: among those of as many GPUs that fit, the one whose
+ * The name of the profile that is most like a task's, but for its GPU or its model: among those of as many GPUs that fit, the one whose
  * memory, or weights, are nearest in size; the first by name where two are.
- * @param taskId the task that it is for, in the message
  * @throws RangeError when there is none
  */
-export function relatedProfile(
-  name: string,
+export function relatedProfile<Task extends { readonly id: string; readonly profile: string }>(
+  task: Task,
   other: 'gpu' | 'model',
-  taskId: string,
-  fits: (profile: EngineProfile) => boolean,
-): EngineProfile {
-  const own = findProfile(name);
+  fits: (profile: EngineProfile, task: Task) => boolean,
+): string {
+  const own = findProfile(task.profile);
   const same = other === 'gpu' ? 'model' : 'gpu';
   const size = (profile: EngineProfile) =>
     portableMath.log(other === 'gpu' ? profile.gpu.memoryGiB : weightVariant(profile, 'FP16').weightGiB);
   const lasting = listLastingProfiles();
   // Where the task's own profile lasts, so does the other.
-  const related = (lasting.some((profile) => profile.name === name) ? lasting : listProfiles())
+  const related = (lasting.some((profile) => profile.name === task.profile) ? lasting : listProfiles())
     .filter(
       (profile) =>
         profile[same].name === own[same].name &&
         profile[other].name !== own[other].name &&
         profile.gpu.count === own.gpu.count &&
-        fits(profile),
+        fits(profile, task),
     )
     .sort((a, b) => Math.abs(size(a) - size(own)) - Math.abs(size(b) - size(own)));
   const nearest = related[0];
   if (nearest === undefined) {
     throw new RangeError(
-      `Expected a profile with the ${same} ${own[same].name} and another ${other} that can play \`${taskId}\`; there is none among the simulator's profiles`,
+      `Expected a profile with the ${same} ${own[same].name} and another ${other} that can play \`${task.id}\`; there is none among the simulator's profiles`,
     );
   }
-  return nearest;
+  return nearest.name;
 }
 
 /** Seeds of the traffic, split so that nothing is tuned on what it is judged by. Both ends belong to the split. */

@@ -137,7 +137,6 @@ export function maskedKnobs<Knob extends string>(knobs: readonly Knob[]) {
     .optional();
 }
 
-/** A check of a whole task. */
 type TaskCheck = z.core.ParsePayload<unknown>;
 
 /** Notes what is wrong with a task. */

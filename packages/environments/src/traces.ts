@@ -63,7 +63,6 @@ const tokens = (description: string) =>
     description,
   );
 
-/** A trace as columns of equal length, one entry a request. */
 const inlineTraceSchema = z
   .strictObject({
     arrival_s: column(

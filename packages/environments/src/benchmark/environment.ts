@@ -30,16 +30,16 @@ export const benchmarkActionSchema = z
 
 export type BenchmarkAction = z.infer<typeof benchmarkActionSchema>;
 
-const hostUrl = z.string().meta({ description: 'The server that answered' });
-const pid = z.int().min(1).meta({ description: 'The process that answered' });
-const sessionHash = z.string().length(16).meta({ description: 'Tells sessions apart' });
+const identity = {
+  host_url: z.string().meta({ description: 'The server that answered' }),
+  pid: z.int().min(1).meta({ description: 'The process that answered' }),
+  session_hash: z.string().length(16).meta({ description: 'Tells sessions apart' }),
+};
 
 /** Server, process and session that answered, and the wait. */
 export const benchmarkObservationSchema = z
   .object({
-    host_url: hostUrl,
-    pid,
-    session_hash: sessionHash,
+    ...identity,
     waited_seconds: z
       .number()
       .min(0)
@@ -53,9 +53,7 @@ export type BenchmarkObservation = z.infer<typeof benchmarkObservationSchema>;
 /** Totals of the session. */
 export const benchmarkStateSchema = z
   .object({
-    host_url: hostUrl,
-    pid,
-    session_hash: sessionHash,
+    ...identity,
     resets: z.int().min(0).meta({ description: 'Episodes that the session has started' }),
     total_waited_seconds: z.number().min(0).meta({ description: 'All waits of this episode, s' }),
   })
@@ -66,7 +64,6 @@ export type BenchmarkState = z.infer<typeof benchmarkStateSchema>;
 /** One for all: an error of its own for each of thousands of sessions would cost a stack trace each. */
 const CLOSED = new Error('The session was closed');
 
-/** One session of `benchmark`. */
 class Benchmark implements Environment<BenchmarkAction, BenchmarkObservation, BenchmarkState> {
   readonly #hostUrl: () => string;
   readonly #sessionHash = randomUUID().replaceAll('-', '').slice(16);
@@ -130,12 +127,12 @@ class Benchmark implements Environment<BenchmarkAction, BenchmarkObservation, Be
   }
 }
 
+const VERSION = '1.0.0';
+
 /**
  * An environment for measuring servers: it waits as long as the action says and tells who answered. Waits of sessions
  * do not hold one another up. It measures real time, so its sessions cannot be replayed and are not kept.
  */
-const VERSION = '1.0.0';
-
 export function benchmarkEnvironment({
   hostUrl = () => `http://${hostname()}`,
 }: DefinitionOptions = {}): EnvironmentDefinition<BenchmarkAction, BenchmarkObservation, BenchmarkState> {

@@ -1,4 +1,5 @@
 import { portableMath, RandomStream, scaleRate, TICKS_PER_S } from '@servegym/simulator';
+import { Column } from '../column.ts';
 import { drawLogNormal, REQUEST_CLASSES } from '../tasks.ts';
 import { drawWorkload, findWorkload } from '../workload/fitted-workload.ts';
 import {
@@ -166,38 +167,6 @@ function geometric(draws: RandomStream, mean: number): number {
 const ROOT = -1;
 const TEXTS = 2 ** 20;
 
-/** Numbers that come one by one: a typed array, as plain ones take twice the memory in a day of millions of requests. */
-class Column<Values extends Int32Array | Uint8Array | Float64Array> {
-  #values: Values;
-  length = 0;
-
-  constructor(empty: Values) {
-    this.#values = empty;
-  }
-
-  push(value: number): void {
-    if (this.length === this.#values.length) {
-      const Type = this.#values.constructor as new (length: number) => Values;
-      const grown = new Type(Math.max(1024, Math.ceil(1.5 * this.length)));
-      grown.set(this.#values);
-      this.#values = grown;
-    }
-    this.#values[this.length++] = value;
-  }
-
-  get(at: number): number {
-    return this.#values[at];
-  }
-
-  set(at: number, value: number): void {
-    this.#values[at] = value;
-  }
-
-  /** The pushed values. */
-  get values(): Values {
-    return this.#values.subarray(0, this.length) as Values;
-  }
-}
 const ints = () => new Column(new Int32Array());
 const floats = () => new Column(new Float64Array());
 

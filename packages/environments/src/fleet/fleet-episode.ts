@@ -163,6 +163,7 @@ export class FleetEpisode {
     );
 
     this.billUsd = 0;
+    const pools = poolsOf(task);
     for (const [pool, { gpu }] of this.profiles.entries()) {
       const { starting, ready, draining } = fleet.replicaSeconds(pool);
       const seconds = starting + ready + draining;
@@ -170,7 +171,7 @@ export class FleetEpisode {
       this.#billedSeconds[pool] = seconds;
       totals.replicaHours += hours;
       totals.gpuHours += hours * gpu.count;
-      this.billUsd += hours * gpu.count * gpu.usdPerHour * priceShare(this.task, pool);
+      this.billUsd += hours * gpu.count * gpu.usdPerHour * (pools[pool]!.spot?.priceShare ?? 1);
     }
     const reward = (ledger.revenueUsd - this.billUsd) / task.referenceUsd;
     for (const name of ['completed', 'attained', 'refused'] as const) totals[name] += ledger.total(name);
@@ -355,7 +356,6 @@ export function fleetPools(task: FleetTask) {
   });
 }
 
-/** The kinds of replicas of a task. */
 function poolsOf(task: FleetTask): readonly FleetPoolTask[] {
   return task.second === undefined ? [task] : [task, task.second];
 }
@@ -376,11 +376,6 @@ function describeServer(task: FleetTask, profiles: readonly EngineProfile[]): Fl
     ttft_objective_ms: objectives[interactive].ttftMs ?? 0,
     tpot_objective_ms: objectives[interactive].tpotMs ?? 0,
   };
-}
-
-/** Share of the list price that a replica of a kind costs. */
-function priceShare(task: FleetTask, pool: number): number {
-  return poolsOf(task)[pool]!.spot?.priceShare ?? 1;
 }
 
 function describeReplica(

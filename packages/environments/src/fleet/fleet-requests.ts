@@ -45,7 +45,6 @@ export function requestPrices(requests: FleetRequests, { prices }: Pick<FleetTas
   return usd;
 }
 
-/** Parts of the prompts of an episode. */
 interface PromptTexts {
   /** The text of request `at`, of `input` and `output` tokens. */
   prefixOf(at: number, input: number, output: number): PromptPrefix | null;

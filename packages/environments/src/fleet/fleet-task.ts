@@ -58,7 +58,6 @@ const turns = z.strictObject({
   maxPrompt: whole(1_000_000),
 });
 
-/** Requests of one kind. */
 const stream = z
   .strictObject({
     name: z.string().min(1).max(100),

@@ -1,5 +1,5 @@
 import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definition';
-import { type EngineProfile, portableMath } from '@servegym/simulator';
+import { portableMath } from '@servegym/simulator';
 import { z } from 'zod';
 import {
   profileNames,
@@ -182,10 +182,8 @@ export function shiftFleetTask(task: FleetTask, shift: FleetShift): FleetTask {
     }
     case 'failures':
       return { ...task, failuresPerHour: task.failuresPerHour + FAILURES_PER_HOUR };
-    case 'other_gpu': {
-      const fits = (profile: EngineProfile) => fleetProfileFits(profile, task);
-      return { ...task, profile: relatedProfile(task.profile, 'gpu', task.id, fits).name };
-    }
+    case 'other_gpu':
+      return { ...task, profile: relatedProfile(task, 'gpu', fleetProfileFits) };
   }
 }
 

@@ -72,11 +72,13 @@ function stateOf(episode: GymEpisode | null): GymState {
   };
 }
 
+const worldOf = async ({ table }: DefinitionOptions) => table?.world ?? shippedWorld();
+
 /** Run an LLM server that a table of measurements describes: see it each second, and set up to five knobs for the next. */
-function definition({
-  table,
-}: DefinitionOptions = {}): EnvironmentDefinition<GymAction, GymObservation, GymState> {
-  const world = async () => table?.world ?? shippedWorld();
+function definition(
+  options: DefinitionOptions = {},
+): EnvironmentDefinition<GymAction, GymObservation, GymState> {
+  const { table } = options;
   return {
     id: 'inferencegym',
     version: table?.hash === undefined ? VERSION : `${VERSION}+table.${table.hash.slice(0, 12)}`,
@@ -113,18 +115,18 @@ function definition({
     },
     create: () =>
       episodeSession({
-        async begin(options) {
-          const task = chooseGymTask(options);
-          const seed = readGymSeed(options);
-          const weights = readRewardWeights(options, task);
-          return new GymEpisode(task, seed, await world(), weights);
+        async begin(reset) {
+          const task = chooseGymTask(reset);
+          const seed = readGymSeed(reset);
+          const weights = readRewardWeights(reset, task);
+          return new GymEpisode(task, seed, await worldOf(options), weights);
         },
         play: (episode, action) => episode.step(action),
         length: () => `${EPISODE_STEPS} steps`,
         report: stepInfo,
         stateOf,
       }),
-    grade: async (record) => gradeGymEpisode(await world(), record),
+    grade: async (record) => gradeGymEpisode(await worldOf(options), record),
   };
 }
 
@@ -154,7 +156,7 @@ export const inferencegym = {
   version: VERSION,
   takes: ['table'],
   definition,
-  prepare: async ({ table }) => (table?.world ?? (await shippedWorld())).prepare(),
+  prepare: async (options) => (await worldOf(options)).prepare(),
   tasks: gymTasks,
   actionSchema: gymActionSchema,
   knobs: KNOBS,
@@ -167,7 +169,7 @@ export const inferencegym = {
   initialAction: () => GYM_DEFAULT_ACTION,
   steps: () => EPISODE_STEPS,
   rewardWeights: ({ reward }) => reward,
-  grade: async (record, { table } = {}) => gradeGymEpisode(table?.world ?? (await shippedWorld()), record),
+  grade: async (record, options = {}) => gradeGymEpisode(await worldOf(options), record),
   defaultAction: GYM_DEFAULT_ACTION,
   episodeSteps: EPISODE_STEPS,
   /** The table that comes with the package. */

@@ -59,7 +59,6 @@ export type GymTotals = ReturnType<typeof noTotals>;
 const noChange = () => ({ count: 0, sum: 0, squares: 0 });
 export type ChangeMoments = ReturnType<typeof noChange>;
 
-/** Counts a difference in. */
 function noteChange(moments: ChangeMoments, change: number): void {
   moments.count++;
   moments.sum += change;
@@ -204,7 +203,9 @@ export class GymEpisode {
     this.outOfMemory = this.#outage <= 0 && memoryGb > this.#memoryLimitGb;
     let failed = 0;
     if (this.outOfMemory) {
-      failed = this.#failBatch();
+      // The batch that was to run is lost with the server.
+      failed = Math.min(waiting.count, this.action.batch_size);
+      waiting.drop(failed);
       this.#outage = this.world.times.table.conditions.reloadSeconds + 1;
       this.#running = 0;
       totals.oomEvents++;
@@ -331,18 +332,10 @@ export class GymEpisode {
     return evicted;
   }
 
-  /** The batch that was to run is lost with the server. */
-  #failBatch(): number {
-    const failed = Math.min(this.#waiting.count, this.action.batch_size);
-    this.#waiting.drop(failed);
-    return failed;
-  }
-
   #measureTtft(served: number, failed: number, end: number, ttftP50: number, ttftP99: number): void {
     const { metrics } = this;
     const waiting = this.#waiting;
     const servedNow = this.#servedNow;
-    const recent = this.#recent;
     if (served > 0) {
       metrics.ttft_p50_ms = servedNow.medianWait * 1000 + ttftP50;
       metrics.ttft_p99_ms = servedNow.longestWait * 1000 + ttftP99;
@@ -351,7 +344,7 @@ export class GymEpisode {
       const oldest = failed > 0 ? MOST_TTFT_MS : (end - waiting.arrivalOf(0)) * 1000;
       metrics.ttft_p50_ms = failed > 0 ? MOST_TTFT_MS : (end - waiting.arrivalOf(waiting.count >> 1)) * 1000;
       metrics.ttft_p99_ms = oldest;
-      recent.push(oldest);
+      this.#recent.push(oldest);
     }
   }
 

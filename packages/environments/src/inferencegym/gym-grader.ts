@@ -85,7 +85,6 @@ function gradeTotals(
   };
 }
 
-/** Means over the steps of the episode. */
 function meansOf(totals: Readonly<GymTotals>, played: number) {
   const unplayed = EPISODE_STEPS - played;
   return {

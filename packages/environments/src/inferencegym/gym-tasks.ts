@@ -71,7 +71,6 @@ const MOST_WEIGHT = 10;
 /** A schema of its own for each: JSON Schema gives them titles by their names. */
 const weight = () => z.number().min(0).max(MOST_WEIGHT).optional();
 
-/** Weights of the reward that a reset may override. */
 const rewardConfigSchema = z
   .strictObject({ alpha: weight(), beta: weight(), gamma: weight(), delta: weight() })
   .meta({

@@ -69,7 +69,6 @@ export const TPOT_JITTER = 1;
 
 const drawsOf = new WeakMap<GymTask, ReturnType<typeof distributionsOf>>();
 
-/** Distributions of a task, made once. */
 function distributionsOf(task: GymTask) {
   return {
     prompts: promptQuantiles(task),

@@ -135,9 +135,9 @@ export function shiftTask(task: ServeTask, shift: Shift): ServeTask {
     case 'long_prompts':
       return lengthenPrompts(task, LONGER);
     case 'other_gpu':
-      return { ...task, profile: relatedTo(task, 'gpu') };
+      return { ...task, profile: relatedProfile(task, 'gpu', profileFits) };
     case 'other_model':
-      return { ...task, profile: relatedTo(task, 'model') };
+      return { ...task, profile: relatedProfile(task, 'model', profileFits) };
   }
 }
 
@@ -151,7 +151,6 @@ export function scaleArrivals(task: ServeTask, factor: number): ServeTask {
   return { ...task, phases, ...(source && { source: { ...source, rateScale: source.rateScale * factor } }) };
 }
 
-/** The same task with prompts `factor` times as long. */
 function lengthenPrompts(task: ServeTask, factor: number): ServeTask {
   const phases = task.phases.map((phase) => {
     const traffic = Object.entries(phase.traffic).map(([kind, { prompt, ...rest }]) => [
@@ -172,11 +171,6 @@ function lengthenPrompts(task: ServeTask, factor: number): ServeTask {
 export function longer({ median, sigma, min, max }: LogNormal, factor: number): LogNormal {
   const whole = (tokens: number) => Math.max(1, Math.round(tokens * factor));
   return { median: median * factor, sigma, min: whole(min), max: whole(max) };
-}
-
-/** The profile that is most like the task's, but for its GPU or its model. @throws RangeError when there is none */
-function relatedTo(task: ServeTask, other: 'gpu' | 'model'): string {
-  return relatedProfile(task.profile, other, task.id, (profile) => profileFits(profile, task)).name;
 }
 
 /** True when a profile has weights of every precision and the acceptance tables that a task needs. */

@@ -224,7 +224,7 @@ export class ServeEpisode {
     this.components = rewardComponents(
       {
         servedShare: emitted === 0 ? 0 : emitted / (emitted + metrics.owedTokens),
-        sloAttainment: metrics.weightedSloAttainment(task),
+        sloAttainment: metrics.sloCompliance((name) => task.objectives[name].weight),
         memoryShare,
         costShare: emitted === 0 ? 1 : Math.min(1, this.#costPer1k(emitted) / task.referenceCostPer1k),
         qualityLoss: 1 - weightVariant(profile, action.quantization_tier).quality,
@@ -307,7 +307,6 @@ export function totalReward(components: RewardComponents): number {
   return Math.max(-1, Math.min(1, throughput + slo + memory + cost + quality));
 }
 
-/** Figures of an episode that states show. */
 type StatedEpisode = Pick<ServeEpisode, 'task' | 'seed' | 'window' | 'phase' | 'done'> & {
   readonly totals: Pick<ServeEpisode['totals'], 'requestsServed' | 'reward'>;
 };

@@ -116,7 +116,6 @@ const serveTaskSchema = z
     }
   });
 
-/** A task as a file holds it. */
 type ServeTaskFile = z.input<typeof serveTaskSchema>;
 
 /** One task of `llmserve`. All that makes it what it is stands in its file. */

@@ -101,12 +101,9 @@ export function describeTask(task: ServeTask) {
   };
 }
 
-/** Figures of a window that `relativeFigures` reads. */
-type WindowFigures = Pick<ServeObservation, ObservedFigure>;
-
 /** A window in units of the server that it is of. @param kvPoolGb memory of the KV pool on each GPU, GB */
 export function relativeFigures(
-  seen: WindowFigures,
+  seen: Pick<ServeObservation, ObservedFigure>,
   server: ServerDescription,
   task: ServeTask,
   kvPoolGb: number,

@@ -70,7 +70,6 @@ function drawProfile(names: readonly string[], of: <Item>(items: readonly Item[]
   return of(names.filter((name) => gpuOf(name) === gpu));
 }
 
-/** A task, and the server that it is played on. */
 interface TrainingEpisode {
   readonly task: ServeTask;
   readonly profile: EngineProfile;

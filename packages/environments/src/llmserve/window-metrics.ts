@@ -1,5 +1,6 @@
 import { type Cluster, LatencyHistogram, msFromTicks, NOT_YET, weightVariant } from '@servegym/simulator';
 import { percentileOfSorted } from '@servegym/simulator/statistics';
+import { Column } from '../column.ts';
 import { REQUEST_CLASSES } from '../tasks.ts';
 import type { EpisodeRequests } from './episode-requests.ts';
 import type { ServeEpisode } from './serve-episode.ts';
@@ -7,36 +8,29 @@ import type { ServeTask } from './serve-task.ts';
 
 /** A sorted list of latencies of one window, built up and reused. */
 class Latencies {
-  #values = new Float64Array(256);
-  #count = 0;
+  readonly #values = new Column(new Float64Array());
   #sorted = true;
 
   clear(): void {
-    this.#count = 0;
+    this.#values.length = 0;
     this.#sorted = true;
   }
 
   push(ms: number): void {
-    if (this.#count === this.#values.length) {
-      const grown = new Float64Array(this.#values.length * 2);
-      grown.set(this.#values);
-      this.#values = grown;
-    }
-    this.#values[this.#count++] = ms;
+    this.#values.push(ms);
     this.#sorted = false;
   }
 
   /** 0 when there are none. */
   percentile(q: number): number {
-    if (this.#count === 0) return 0;
-    const values = this.#values.subarray(0, this.#count);
+    const { values } = this.#values;
+    if (values.length === 0) return 0;
     if (!this.#sorted) values.sort();
     this.#sorted = true;
     return percentileOfSorted(values, q);
   }
 }
 
-/** One class over one window. */
 class ClassMetrics {
   arrived = 0;
   completed = 0;
@@ -122,25 +116,14 @@ export class WindowMetrics {
     }
   }
 
-  /** Share of the judged requests inside their objectives; 1 when none was judged. */
-  sloCompliance(): number {
+  /** Share of the judged requests inside their objectives, by the weights of their classes; 1 when none was judged. */
+  sloCompliance(weightOf: (name: (typeof REQUEST_CLASSES)[number]) => number = () => 1): number {
     let judged = 0;
     let attained = 0;
-    for (const metrics of this.classes) {
-      judged += metrics.judged;
-      attained += metrics.attained;
-    }
-    return judged === 0 ? 1 : attained / judged;
-  }
-
-  /** `sloCompliance` with each request weighted by its class. */
-  weightedSloAttainment(task: ServeTask): number {
-    let judged = 0;
-    let attained = 0;
-    for (let kind = 0; kind < REQUEST_CLASSES.length; kind++) {
-      const { weight } = task.objectives[REQUEST_CLASSES[kind]];
-      judged += weight * this.classes[kind].judged;
-      attained += weight * this.classes[kind].attained;
+    for (const [kind, metrics] of this.classes.entries()) {
+      const weight = weightOf(REQUEST_CLASSES[kind]);
+      judged += weight * metrics.judged;
+      attained += weight * metrics.attained;
     }
     return judged === 0 ? 1 : attained / judged;
   }
@@ -224,7 +207,6 @@ export function windowReport(episode: ServeEpisode) {
   };
 }
 
-/** Running requests by class. */
 function runningByClass({ cluster, requests }: ServeEpisode): { requests: number; kvBlocks: number }[] {
   const running = REQUEST_CLASSES.map(() => ({ requests: 0, kvBlocks: 0 }));
   for (const engine of cluster.engines) {
@@ -238,10 +220,7 @@ function runningByClass({ cluster, requests }: ServeEpisode): { requests: number
 }
 
 /** Objectives of each class, as reports have them. */
-export function sloReport({ objectives }: ServeTask) {
-  const rows = REQUEST_CLASSES.map((name) => {
-    const { ttftMs, tpotMs } = objectives[name];
-    return [name, { ttft_ms: ttftMs, tpot_ms: tpotMs }] as const;
-  });
-  return Object.fromEntries(rows) as Record<(typeof REQUEST_CLASSES)[number], (typeof rows)[number][1]>;
+export function sloReport({ objectives: { interactive, batch, best_effort } }: ServeTask) {
+  const of = ({ ttftMs, tpotMs }: typeof batch) => ({ ttft_ms: ttftMs, tpot_ms: tpotMs });
+  return { interactive: of(interactive), batch: of(batch), best_effort: of(best_effort) };
 }

@@ -45,7 +45,6 @@ function samplerGb(batchSize: number, speculationDepth: number): number {
 /** A row of a trace table. */
 export type TableRow = Readonly<Record<TableColumn, number>>;
 
-/** A configuration of the grid: one value for each key column. */
 type GridPoint = Readonly<Record<(typeof KEY_COLUMNS)[number], number>>;
 
 /** Measures a profile's trace table on the simulator, row by row. */

@@ -47,16 +47,15 @@ const EXAMPLES = 3;
 /** @throws EnvironmentError for a table that cannot be played; each step takes what the one before has found sound */
 export function requirePlayable(rows: TableRows): void {
   const columns = rows.columns as Columns;
-  const refuse: Refuse = (code, message) => {
-    throw new EnvironmentError(code, message);
-  };
   for (const inspect of [inspectColumns, inspectCells, inspectGrid, inspectSeconds])
-    inspect(columns, rows.count, refuse);
+    inspect(columns, rows.count);
 }
 
-type Refuse = (code: string, message: string) => never;
+function refuse(code: string, message: string): never {
+  throw new EnvironmentError(code, message);
+}
 
-function inspectColumns(columns: Partial<Columns>, count: number, refuse: Refuse): void {
+function inspectColumns(columns: Partial<Columns>, count: number): void {
   for (const name of TABLE_COLUMNS.filter((name) => columns[name] === undefined)) {
     refuse(
       'MISSING_COLUMN',
@@ -66,7 +65,7 @@ function inspectColumns(columns: Partial<Columns>, count: number, refuse: Refuse
   if (count === 0) refuse('NO_ROWS', 'Expected a row for each measured configuration, the table has none');
 }
 
-function inspectCells(columns: Columns, count: number, refuse: Refuse): void {
+function inspectCells(columns: Columns, count: number): void {
   for (const name of TABLE_COLUMNS) {
     const values = columns[name];
     /** The first rows that are wrong; the first finding of a column is reported. */
@@ -107,7 +106,7 @@ function inspectCells(columns: Columns, count: number, refuse: Refuse): void {
   }
 }
 
-function inspectGrid(columns: Columns, count: number, refuse: Refuse): void {
+function inspectGrid(columns: Columns, count: number): void {
   const seen = new Map<string, number>();
   for (let row = 0; row < count; row++) {
     const key = keyOf(columns, row);
@@ -149,7 +148,7 @@ function inspectGrid(columns: Columns, count: number, refuse: Refuse): void {
 }
 
 /** Latencies in seconds, which would play as a server a thousand times as fast. */
-function inspectSeconds(columns: Columns, count: number, refuse: Refuse): void {
+function inspectSeconds(columns: Columns, count: number): void {
   const inSeconds = (name: ValueColumn, sign: string) =>
     refuse(
       'SECONDS_NOT_MS',

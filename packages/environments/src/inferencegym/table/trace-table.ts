@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
+import { z } from 'zod';
 import { requirePlayable } from './inspect-table.ts';
 import {
   DEFAULT_CONDITIONS,
@@ -201,16 +202,12 @@ function readConditions(
   };
 }
 
+const acceptRates = z.record(z.string(), z.number().min(0).max(1));
+
 /** Shares by depth; `null` when there are none, or they make no sense. */
-function readRates(text: string | undefined): TableConditions['specAcceptRates'] {
-  if (text === undefined) return null;
+function readRates(text = 'null'): TableConditions['specAcceptRates'] {
   try {
-    const rates: unknown = JSON.parse(text);
-    if (typeof rates !== 'object' || rates === null) return null;
-    const entries = Object.entries(rates);
-    return entries.every(([, rate]) => typeof rate === 'number' && rate >= 0 && rate <= 1)
-      ? Object.fromEntries(entries)
-      : null;
+    return acceptRates.safeParse(JSON.parse(text)).data ?? null;
   } catch {
     return null;
   }

@@ -16,7 +16,6 @@ import type { RealSettings } from './real-settings.ts';
 import { ServerControls } from './server-controls.ts';
 import { requirePrecision, warmUp } from './warm-up.ts';
 
-/** One session of `llmserve` in real mode. */
 function realSession(settings: RealSettings): Environment<ServeAction, ServeObservation, ServeState> {
   const closing = new AbortController();
   const { signal } = closing;
@@ -59,7 +58,7 @@ async function firstModel(client: RealClient, settings: RealSettings, signal: Ab
   if ('outcome' in models) {
     throw new EnvironmentError(
       isRefusal(models) ? 'REAL_SERVER_REFUSED' : 'REAL_SERVER_UNREACHABLE',
-      `${client.describeListing(models)}. LLMSERVE_REAL_MODEL names a model without the list`,
+      `${client.describe(models, '/models')}. LLMSERVE_REAL_MODEL names a model without the list`,
     );
   }
   if (models[0] !== undefined) return models[0];

@@ -4,7 +4,6 @@ import type OpenAI from 'openai';
 import { openAiClient } from '../../load-optional.ts';
 import { OPENAI_URL, type RealSettings } from './real-settings.ts';
 
-/** A request to the real server. */
 interface RealRequest {
   readonly prompt: string;
   /** Tokens to generate; a server that cannot be told to ignore its end of text may stop before. */
@@ -19,9 +18,6 @@ export type RealAnswer = Readonly<Awaited<ReturnType<RealClient['complete']>>>;
 /** Fields that the OpenAI API does not require; requests do without those that a server refuses. */
 const OPTIONAL_FIELDS = ['ignore_eos', 'min_tokens', 'priority', 'stream_options'] as const;
 type OptionalField = (typeof OPTIONAL_FIELDS)[number];
-
-const COMPLETIONS = '/chat/completions';
-const MODELS = '/models';
 
 /** Longest wait for the list of models, ms. */
 const LISTING_MS = 10_000;
@@ -64,14 +60,9 @@ export class RealClient {
     }
   }
 
-  /** Text for a failure of `complete`: address, status, the server's sentence and advice. */
-  describe(failure: RealFailure): string {
-    return describeFailure(failure, this.#settings.baseUrl + COMPLETIONS, this.#settings.apiKey);
-  }
-
-  /** The same for a failure of `models`. */
-  describeListing(failure: RealFailure): string {
-    return describeFailure(failure, this.#settings.baseUrl + MODELS, this.#settings.apiKey);
+  /** Text for a failure of `complete`, or of `models`: address, status, the server's sentence and advice. */
+  describe(failure: RealFailure, path: '/chat/completions' | '/models' = '/chat/completions'): string {
+    return describeFailure(failure, this.#settings.baseUrl + path, this.#settings.apiKey);
   }
 
   /**
@@ -181,11 +172,7 @@ class Attempts {
     this.count++;
     this.#refusal = null;
     const answer = await fetch(url, init);
-    if (!answer.ok) {
-      const { status } = answer;
-      const body = await answer.clone().text();
-      this.#refusal = { outcome: `http_${status}`, status, sentence: serverSentence(body) };
-    }
+    if (!answer.ok) this.#refusal = await httpFailure(answer.clone());
     return answer;
   };
 
@@ -203,6 +190,12 @@ class Attempts {
 /** A failure without an HTTP status. */
 export function failed(outcome: string, sentence = ''): RealFailure {
   return { outcome, status: null, sentence };
+}
+
+/** The failure of an answer that is not OK. */
+export async function httpFailure(answer: Response): Promise<RealFailure> {
+  const { status } = answer;
+  return { outcome: `http_${status}`, status, sentence: serverSentence(await answer.text()) };
 }
 
 /** A piece of a stream's answer, with the fields that servers add for reasoning. */

@@ -164,7 +164,8 @@ export class RealEpisode {
         servedShare: completionTokens === 0 ? 0 : completionTokens / (completionTokens + owedTokens),
         sloAttainment: figures.weightedSloAttainment,
         // Memory and quality that the server tells nothing of are neither charged for nor rewarded.
-        memoryShare: memoryShare(applied),
+        memoryShare:
+          meanOf(applied, ({ weights, draft, kv_pool, limit }) => (weights + draft + kv_pool) / limit) ?? 0,
         costShare: costPer1k === null ? 0 : Math.min(1, costPer1k / task.referenceCostPer1k),
         qualityLoss: 1 - (applied.endpoint?.quality ?? 1),
         qualityValue: phase.qualityValue,
@@ -274,21 +275,19 @@ function requireAnswers({ requests }: PlayedWindow, client: RealClient): void {
   }
 }
 
-/** Share of the GPUs' memory that weights, draft and KV pool hold; 0 when the server does not tell. */
-function memoryShare({ endpoint }: AppliedAction): number {
-  const shares = (endpoint?.engines ?? []).map(
-    ({ memory_gib: { weights, draft, kv_pool, limit } }) => (weights + draft + kv_pool) / limit,
-  );
-  return shares.length === 0 ? 0 : shares.reduce((sum, share) => sum + share, 0) / shares.length;
-}
-
 type EngineMemory = NonNullable<AppliedAction['endpoint']>['engines'][number]['memory_gib'];
 
-/** Memory as a mean over the engines, GB; `null` when the server does not tell. */
-function meanGb({ endpoint }: AppliedAction, gib: (memory: EngineMemory) => number): number | null {
+/** A figure of the memory as a mean over the engines; `null` when the server does not tell. */
+function meanOf({ endpoint }: AppliedAction, figure: (memory: EngineMemory) => number): number | null {
   if (endpoint === null || endpoint.engines.length === 0) return null;
-  const sum = endpoint.engines.reduce((total, { memory_gib }) => total + gib(memory_gib), 0);
-  return ((sum / endpoint.engines.length) * BYTES_PER_GIB) / 1e9;
+  const sum = endpoint.engines.reduce((total, { memory_gib }) => total + figure(memory_gib), 0);
+  return sum / endpoint.engines.length;
+}
+
+/** The same of an amount in GiB, GB. */
+function meanGb(applied: AppliedAction, gib: (memory: EngineMemory) => number): number | null {
+  const mean = meanOf(applied, gib);
+  return mean === null ? null : (mean * BYTES_PER_GIB) / 1e9;
 }
 
 /** Figures of the observation that not every server tells. */
@@ -331,7 +330,6 @@ function serverReport(
 /** Details of a window in real mode, for `metadata`: those of a simulated window, and what the server told. */
 export type RealReport = ReturnType<typeof realReport>;
 
-/** Report of the last window of an episode. */
 function realReport(
   server: RealServer,
   { task, window, phase }: RealEpisode,

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import type { ServeAction, ServeKnob } from '../schema.ts';
 import { servingConfig } from '../serve-episode.ts';
 import type { RealClient } from './real-client.ts';
-import { connectionFailure, describeFailure, type RealFailure, serverSentence } from './real-client.ts';
-import type { RealProvider, RealSettings } from './real-settings.ts';
+import { connectionFailure, describeFailure, httpFailure, type RealFailure } from './real-client.ts';
+import type { RealSettings } from './real-settings.ts';
 
 /** Effect of an action at a real server. */
 export interface AppliedAction {
@@ -24,7 +24,6 @@ const NO_ROUTE = 'the server has no run-time route for it';
 
 /** Applies actions to a real server as far as it lets itself be told, and reads what it tells of itself. */
 export class ServerControls {
-  readonly #provider: RealProvider;
   readonly #settings: RealSettings;
   readonly #refusedFields: RealClient['refusedFields'];
   /** Address of `/metrics` and `/admin`: that of the API without `/v1`. */
@@ -32,7 +31,6 @@ export class ServerControls {
 
   /** @param refusedFields fields that the server does not take, as they become known */
   constructor(settings: RealSettings, refusedFields: RealClient['refusedFields']) {
-    this.#provider = settings.provider;
     this.#refusedFields = refusedFields;
     this.#settings = settings;
     this.#root = settings.baseUrl.replace(/\/v1$/, '');
@@ -40,9 +38,9 @@ export class ServerControls {
 
   /** @throws EnvironmentError `REAL_SERVER_UNREACHABLE` or `REAL_SERVER_REFUSED` for the knobs of a `servegym endpoint` */
   async apply(action: ServeAction, signal: AbortSignal): Promise<AppliedAction> {
-    if (this.#provider === 'servegym') return this.#applyToEndpoint(action, signal);
+    if (this.#settings.provider === 'servegym') return this.#applyToEndpoint(action, signal);
     const refusal = this.#refusedFields.get('priority');
-    const takesPriority = this.#provider === 'vllm' && refusal === undefined;
+    const takesPriority = this.#settings.provider === 'vllm' && refusal === undefined;
     const noPriority =
       refusal === undefined
         ? 'the API has no priorities that act at once'
@@ -64,7 +62,7 @@ export class ServerControls {
 
   /** Figures of the server at `/metrics`; `null` where there are none or they are not understood. */
   async read(signal: AbortSignal): Promise<VllmReading | null> {
-    if (this.#provider === 'openai') return null;
+    if (this.#settings.provider === 'openai') return null;
     return readVllmMetrics(this.#root, signal);
   }
 
@@ -121,13 +119,10 @@ export class ServerControls {
         redirect: 'manual',
         headers: { 'content-type': 'application/json', authorization },
       });
-      const { status } = answer;
-      const text = await answer.text();
-      if (!answer.ok) {
-        return { failure: { outcome: `http_${status}`, status, sentence: serverSentence(text) } };
-      }
-      return { body: parsedJson(text) };
+      return answer.ok ? { body: await answer.json() } : { failure: await httpFailure(answer) };
     } catch (error) {
+      // An answer that is no JSON.
+      if (error instanceof SyntaxError) return {};
       return { failure: connectionFailure(error) };
     }
   }
@@ -141,15 +136,6 @@ export class ServerControls {
 
   get #knobsUrl(): string {
     return `${this.#root}/admin/knobs`;
-  }
-}
-
-/** `undefined` for what is no JSON. */
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 
