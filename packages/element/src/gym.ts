@@ -1,7 +1,8 @@
+import { escaped } from '@servegym/operators/report';
 import chartStyle from './curve-charts.css?inline';
 import { type Action, type GameChoice, type GameKnob, type GameWindow, movesText } from './game-moves.ts';
 import type { GymAnswer, GymRequest, OpenedGame } from './gym-worker.ts';
-import { escaped, type LineChart, lineChart, percent, timeText } from './line-chart.ts';
+import { type LineChart, lineChart, percent, timeText } from './line-chart.ts';
 import style from './servegym-sim.css?inline';
 import { startWorker } from './start-worker.ts';
 

@@ -1,3 +1,5 @@
+import { decades, escaped, roundTicks } from '@servegym/operators/report';
+
 /** A line of a chart: a value for each x. */
 interface Line {
   readonly name: string;
@@ -35,9 +37,6 @@ export function timeText(ms: number): string {
 }
 export const percent = (share: number) => `${Math.round(100 * share)}\u00a0%`;
 
-export const escaped = (text: string) =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
-
 /** A table as HTML, of plain text. */
 export function htmlTable(heads: readonly string[], rows: readonly (readonly string[])[]): string {
   const row = (cells: readonly string[], tag: string) =>
@@ -62,11 +61,11 @@ export function lineChart(chart: LineChart): string {
   const atY = (value: number) => (HEIGHT - BOTTOM - place(value) * (HEIGHT - TOP - BOTTOM)).toFixed(1);
   const across = (y: string) => `M${LEFT} ${y}H${WIDTH - RIGHT}`;
   const up = (x: string) => `M${x} ${TOP}V${HEIGHT - BOTTOM}`;
-  const grid = (logarithmic ? marks(low, high) : steps(low, high, 4)).map(
+  const grid = (logarithmic ? decades([low, high]) : roundTicks([low, high])).map(
     (y) =>
       `<path class="grid" d="${across(atY(y))}"/><text x="${LEFT - 5}" y="${Number(atY(y)) + 4}" text-anchor="end">${xs.length === 0 ? '' : text(y)}</text>`,
   );
-  const ticks = steps(0, last, 5)
+  const ticks = roundTicks([0, last])
     .filter((x) => !xs.every(Number.isInteger) || (xs.length > 0 && Number.isInteger(x)))
     .map((x) => `<text x="${atX(x)}" y="${HEIGHT - BOTTOM + 15}" text-anchor="middle">${x}</text>`);
   const isThere = (value: number) => !logarithmic || value > 0;
@@ -90,23 +89,4 @@ export function lineChart(chart: LineChart): string {
 ${limit === undefined ? '' : `<path class="limit" d="${across(atY(limit))}"/>`}
 ${upright === undefined ? '' : `<path class="breaking" d="${up(atX(upright))}"/>`}
 ${drawn.join('')}${marked.join('')}</svg>`;
-}
-
-/** 1, 2 and 5 times the powers of ten of a range, or the powers alone where it is wide. */
-function marks(low: number, high: number): number[] {
-  const leads = high / low > 200 ? [1] : [1, 2, 5];
-  const powers = Array.from({ length: 40 }, (_, i) => 10 ** (i - 20));
-  return powers
-    .flatMap((power) => leads.map((lead) => Number((lead * power).toPrecision(6))))
-    .filter((mark) => mark >= low && mark <= high);
-}
-
-/** Round numbers of a range, at most about `count`: multiples of 1, 2, 2.5 or 5 times a power of ten. */
-function steps(low: number, high: number, count: number): number[] {
-  const least = (high - low) / count;
-  const power = 10 ** Math.floor(Math.log10(least));
-  const step = power * [1, 2, 2.5, 5, 10].find((lead) => lead * power >= least * (1 - 1e-9))!;
-  const first = Math.ceil(low / step - 1e-9);
-  const rounds = Math.floor(high / step + 1e-9) - first;
-  return Array.from({ length: rounds + 1 }, (_, i) => Number(((first + i) * step).toPrecision(6)));
 }

@@ -1,5 +1,6 @@
+import { escaped } from '@servegym/operators/report';
 import { rateText, usdText } from './curve-charts.ts';
-import { escaped, htmlTable, timeText } from './line-chart.ts';
+import { htmlTable, timeText } from './line-chart.ts';
 import type { LogAnswer, LogPlan } from './plan-log.ts';
 
 /** The control that takes a log, and the place of its plans. */

@@ -1,8 +1,9 @@
+import { escaped } from '@servegym/operators/report';
 import { fetchJson, type ProfileEntry } from './catalog.ts';
 import chartStyle from './curve-charts.css?inline';
 import { curveCharts, RESTS_ON, rateText, usdText, VALUES, valueRows } from './curve-charts.ts';
 import { filmPicture } from './film-picture.ts';
-import { escaped, htmlTable, percent, timeText } from './line-chart.ts';
+import { htmlTable, percent, timeText } from './line-chart.ts';
 import type { CurvePoint, LoadCurve } from './load-curve.ts';
 import { LOG_PART, logPlans } from './log-plans.ts';
 import style from './servegym-sim.css?inline';

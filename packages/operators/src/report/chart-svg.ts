@@ -1,5 +1,5 @@
 import type { Chart, ChartAxis } from './page.ts';
-import { decades, powerOfTen, UNITS } from './units.ts';
+import { type Domain, decades, roundTicks, UNITS } from './units.ts';
 
 /** Width of a drawing where none is given, and height of one whose chart names none, px. */
 export const CHART_WIDTH = 640;
@@ -117,19 +117,6 @@ function axisOf(
   const ticks = axis.ticks ?? names?.map((_, i) => i) ?? marks;
   const text = names ? (at: number) => names[at]! : UNITS[unit];
   return { title, logarithmic, domain, ticks, text };
-}
-
-/** Values that a scale runs over. */
-type Domain = readonly [low: number, high: number];
-
-/** Round values over a domain, about four steps of 1, 2 or 5 times a power of ten. */
-function roundTicks([low, high]: Domain): number[] {
-  const least = (high - low || 1) / 4;
-  const power = powerOfTen(least);
-  const step = [1, 2, 5, 10].map((lead) => lead * power).find((each) => each >= least * (1 - 1e-9))!;
-  const ticks: number[] = [];
-  for (let k = Math.ceil(low / step); k * step <= high; k++) ticks.push(Number((k * step).toPrecision(12)));
-  return ticks;
 }
 
 /** Pixels of the values of an axis. Values that a logarithmic one has no place for stand at its start. */

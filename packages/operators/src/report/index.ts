@@ -10,4 +10,4 @@ export {
   tableOf,
   type Unit,
 } from './page.ts';
-export { decades, UNITS } from './units.ts';
+export { decades, roundTicks, UNITS } from './units.ts';

@@ -28,8 +28,21 @@ export const UNITS = {
   percent: (share) => `${Math.round(share * 100)}\u202f%`,
 } satisfies Readonly<Record<Unit, (value: number) => string>>;
 
+/** Values that a scale runs over. */
+export type Domain = readonly [low: number, high: number];
+
+/** Round values over a domain, about four steps of 1, 2 or 5 times a power of ten. */
+export function roundTicks([low, high]: Domain): number[] {
+  const least = (high - low || 1) / 4;
+  const power = powerOfTen(least);
+  const step = [1, 2, 5, 10].map((lead) => lead * power).find((each) => each >= least * (1 - 1e-9))!;
+  const ticks: number[] = [];
+  for (let k = Math.ceil(low / step); k * step <= high; k++) ticks.push(Number((k * step).toPrecision(12)));
+  return ticks;
+}
+
 /** The powers of ten over a domain, or 1, 2 and 5 times them where there are few. */
-export function decades([low, high]: readonly [low: number, high: number]): number[] {
+export function decades([low, high]: Domain): number[] {
   const leads = high / low > 500 ? [1] : [1, 2, 5];
   const marks: number[] = [];
   for (let power = powerOfTen(low); power <= high; power *= 10)
@@ -38,4 +51,4 @@ export function decades([low, high]: readonly [low: number, high: number]): numb
 }
 
 /** The power of ten at a value or below it. */
-export const powerOfTen = (value: number): number => Number(`1e${value.toExponential().split('e')[1]}`);
+const powerOfTen = (value: number): number => Number(`1e${value.toExponential().split('e')[1]}`);
