@@ -42,15 +42,10 @@ import {
   type PolicyDescription,
   randomPolicy,
 } from './policies/catalogue.ts';
-import { createFleetPolicy, FLEET_POLICIES, loadFleetPolicy } from './policies/fleet-policies.ts';
+import { createFleetPolicy, loadFleetPolicy } from './policies/fleet-policies.ts';
 import policies from './policies/policies.json' with { type: 'json' };
 import { TUNED_RULES_URL } from './policies/rule-policies.ts';
-import {
-  createServePolicy,
-  loadServePolicy,
-  SERVE_POLICIES,
-  SHIPPED_NAMES,
-} from './policies/serve-policies.ts';
+import { createServePolicy, loadServePolicy, SHIPPED_NAMES } from './policies/serve-policies.ts';
 
 /** The best of 27 settings on seeds 1 and 2 of each task. */
 const GYM_SERVING: GymAction = {
@@ -146,7 +141,7 @@ const BENCHMARK_POLICIES = catalogue<BenchmarkAction, object>(policies.benchmark
 export const AGENTS = {
   llmserve: {
     playable: (inputs?: PlayInputs) => playable(llmserve, inputs, readServeWindow),
-    policies: described(SERVE_POLICIES),
+    policies: policies.llmserve,
     planners: ['mpc', 'mpc-unshifted', 'oracle'],
     shipped: SHIPPED_NAMES,
     baseline: 'heuristic',
@@ -166,7 +161,7 @@ export const AGENTS = {
   } satisfies EnvironmentAgents<ServeAction, ServeObservation, ServeTask> & Extras,
   fleet: {
     playable: (inputs?: PlayInputs) => playable(fleet, inputs, readFleetWindow),
-    policies: described(FLEET_POLICIES),
+    policies: policies.fleet,
     planners: [],
     shipped: [],
     baseline: 'hpa',
@@ -180,7 +175,7 @@ export const AGENTS = {
   } satisfies EnvironmentAgents<FleetAction, FleetObservation, FleetTask> & Extras,
   inferencegym: {
     playable: (inputs?: PlayInputs) => playable(inferencegym, inputs, readGymStep),
-    policies: described(GYM_POLICIES),
+    policies: policies.inferencegym,
     planners: [],
     shipped: [],
     baseline: 'baseline',
@@ -196,7 +191,7 @@ export const AGENTS = {
   } satisfies EnvironmentAgents<GymAction, GymObservation, GymTask>,
   benchmark: {
     playable: (inputs?: PlayInputs) => playable(benchmark, inputs),
-    policies: described(BENCHMARK_POLICIES),
+    policies: policies.benchmark,
     planners: [],
     shipped: [],
     baseline: 'default',
@@ -205,7 +200,3 @@ export const AGENTS = {
     algorithms: [],
   } satisfies EnvironmentAgents<BenchmarkAction>,
 } as const satisfies Readonly<Record<EnvironmentId, unknown>>;
-
-function described(entries: readonly PolicyDescription[]): PolicyDescription[] {
-  return entries.map(({ name, title, description }) => ({ name, title, description }));
-}

@@ -5,7 +5,7 @@ import {
   type RegisteredEnvironment,
   SEED_SPLITS,
 } from '@servegym/environments';
-import type { Job, JobContext, JobEngine, Json } from '@servegym/jobs';
+import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { ANY_SERVER } from '../learning/learners.ts';
 import { AGENTS, type EnvironmentAgents } from '../registry.ts';
@@ -153,28 +153,18 @@ interface EpisodeInput extends JobInputs {
 
 /** The graded episodes, task by task. */
 async function playAll(plan: PlayPlan, jobs: JobEngine | undefined): Promise<PlayedTask[]> {
-  const { environment, policy, taskIds, seeds, inputs = {}, onProgress } = plan;
-  const episodes = taskIds.flatMap((taskId) => seeds.map((seed) => ({ taskId, seed })));
+  const { environment, policy: found, taskIds, seeds, inputs = {}, onProgress } = plan;
   if (jobs === undefined) {
+    const episodes = taskIds.flatMap((taskId) => seeds.map((seed) => ({ taskId, seed })));
     const results: PlayedTask[] = [];
     for (const [i, { taskId, seed }] of episodes.entries()) {
       const report = (share: number) => onProgress?.((i + share) / episodes.length);
-      results.push(await playOne(environment, policy.policy, inputs, taskId, seed, report));
+      results.push(await playOne(environment, found.policy, inputs, taskId, seed, report));
       report(1);
     }
     return results;
   }
-  const list = await episodeJobs(plan, jobs);
-  const results = await jobs.run(list, { onProgress: ({ share }) => onProgress?.(share) });
-  return results as unknown as PlayedTask[];
-}
-
-/** A job for each episode, task by task. */
-async function episodeJobs(
-  { environment, policy: { source }, taskIds, seeds, inputs = {} }: PlayPlan,
-  jobs: JobEngine,
-): Promise<Job[]> {
-  const [policy, file] = typeof source === 'string' ? [source, undefined] : [null, source];
+  const [policy, file] = typeof found.source === 'string' ? [found.source] : [null, found.source];
   const { scenario = {} } = inputs;
   const ofTasks = taskIds.map((taskId) => {
     const episodes = seeds.map((seed): Omit<EpisodeInput, keyof JobInputs> => {
@@ -182,7 +172,9 @@ async function episodeJobs(
     });
     return jobsOn(jobs, 'play-episodes', ENVIRONMENTS[environment], { taskId, ...inputs }, episodes, file);
   });
-  return (await Promise.all(ofTasks)).flat();
+  const list = (await Promise.all(ofTasks)).flat();
+  const results = await jobs.run(list, { onProgress: ({ share }) => onProgress?.(share) });
+  return results as unknown as PlayedTask[];
 }
 
 /** The job `play-episodes`: answers a `PlayedTask` of one episode. */

@@ -79,7 +79,7 @@ const MOST_SILENCES = 3;
 
 /** Asks a model over the Chat Completions API, with the official client. */
 export class LlmClient {
-  readonly settings: LlmSettings;
+  readonly settings: LlmSettings & Required<Pick<LlmSettings, 'retries' | 'timeoutSeconds'>>;
   /** Totals of the requests to a model. */
   readonly usage = {
     /** Requests that were answered, those for a repair included. */
@@ -100,7 +100,11 @@ export class LlmClient {
   #silences = 0;
 
   constructor(settings: LlmSettings) {
-    this.settings = settings;
+    this.settings = {
+      ...settings,
+      retries: settings.retries ?? 3,
+      timeoutSeconds: settings.timeoutSeconds ?? 60,
+    };
   }
 
   /** USD so far; `null` when no prices are known. */
@@ -121,12 +125,12 @@ export class LlmClient {
     const startMs = performance.now();
     try {
       for (;;) {
-        const format = ANSWER_FORMATS[this.#format];
+        const format = FORMATS[this.#format];
         // The client's own timeout ends with the headers of the answer.
-        const signal = AbortSignal.timeout(1000 * this.#timeoutSeconds);
+        const signal = AbortSignal.timeout(1000 * this.settings.timeoutSeconds);
         try {
           const answer = await client.chat.completions.create(
-            { model: this.settings.model, messages: [...messages], ...formatFields(format, schema) },
+            { model: this.settings.model, messages: [...messages], ...ANSWER_FORMATS[format](schema) },
             { signal },
           );
           this.usage.calls++;
@@ -137,7 +141,7 @@ export class LlmClient {
           return answerText(answer.choices?.[0]?.message);
         } catch (error) {
           const failure = signal.aborted
-            ? new Error(`it took longer than ${this.#timeoutSeconds} s`, { cause: error })
+            ? new Error(`it took longer than ${this.settings.timeoutSeconds} s`, { cause: error })
             : error;
           if (!this.#stepDown(failure)) return null;
         }
@@ -153,7 +157,7 @@ export class LlmClient {
     if (status !== undefined && REFUSED.has(status)) throw this.#refused(message);
     const isFirst = this.usage.format === null;
     if (isFirst && status !== undefined && UNKNOWN_FORMAT.has(status)) {
-      if (this.#format + 1 < ANSWER_FORMATS.length) {
+      if (this.#format + 1 < FORMATS.length) {
         this.#format++;
         return true;
       }
@@ -181,51 +185,37 @@ export class LlmClient {
     );
   }
 
-  get #timeoutSeconds(): number {
-    return this.settings.timeoutSeconds ?? 60;
-  }
-
   async #connect(): Promise<OpenAI> {
-    const { retries = 3 } = this.settings;
-    const server = { ...this.settings, retries, timeoutSeconds: this.#timeoutSeconds };
-    return (await openAiClient(server, 'Language models are asked with', 'LLM_SETTINGS')) as OpenAI;
+    return (await openAiClient(this.settings, 'Language models are asked with', 'LLM_SETTINGS')) as OpenAI;
   }
 }
-
-/**
- * Ways to ask a model for an action. Servers differ in what they can do: the first that one does not refuse
- * is kept.
- */
-const ANSWER_FORMATS = ['json_schema', 'tool', 'json_object', 'plain'] as const;
-type AnswerFormat = (typeof ANSWER_FORMATS)[number];
-
-export type JsonSchema = Record<string, unknown>;
 
 const NAME = 'set_knobs';
 
-/** The fields of a request that ask for an answer in a format. */
-function formatFields(format: AnswerFormat, schema: JsonSchema) {
-  switch (format) {
-    case 'json_schema':
-      return {
-        response_format: { type: 'json_schema' as const, json_schema: { name: NAME, schema, strict: true } },
-      };
-    case 'tool':
-      return {
-        tools: [
-          {
-            type: 'function' as const,
-            function: { name: NAME, description: 'Sets the knobs for the next window', parameters: schema },
-          },
-        ],
-        tool_choice: { type: 'function' as const, function: { name: NAME } },
-      };
-    case 'json_object':
-      return { response_format: { type: 'json_object' as const } };
-    case 'plain':
-      return {};
-  }
-}
+/**
+ * The fields of a request by the ways to ask a model for an action. Servers differ in what they can do: the first way that
+ * one does not refuse is kept.
+ */
+const ANSWER_FORMATS = {
+  json_schema: (schema: JsonSchema) => ({
+    response_format: { type: 'json_schema' as const, json_schema: { name: NAME, schema, strict: true } },
+  }),
+  tool: (parameters: JsonSchema) => ({
+    tools: [
+      {
+        type: 'function' as const,
+        function: { name: NAME, description: 'Sets the knobs for the next window', parameters },
+      },
+    ],
+    tool_choice: { type: 'function' as const, function: { name: NAME } },
+  }),
+  json_object: () => ({ response_format: { type: 'json_object' as const } }),
+  plain: () => ({}),
+};
+type AnswerFormat = keyof typeof ANSWER_FORMATS;
+const FORMATS = Object.keys(ANSWER_FORMATS) as AnswerFormat[];
+
+export type JsonSchema = Record<string, unknown>;
 
 /** The text in which the action stands; `null` when there is none. */
 function answerText(message: OpenAI.ChatCompletionMessage | undefined): string | null {

@@ -79,13 +79,7 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
     const task = tasks.find(({ id }) => String(id) === String(taskId)) ?? { id: taskId };
     this.#masked = maskedValues(task);
     this.#schema = narrowedSchema(this.#actionSchema, this.#masked);
-    this.#system = systemPrompt(
-      this.#environment,
-      task,
-      this.#masked,
-      fieldsOf(this.#schema),
-      shownFields(fieldsOf(toJSONSchema(this.#environment.observation) as JsonSchema)),
-    );
+    this.#system = systemPrompt(this.#environment, task, this.#masked, fieldsOf(this.#schema));
   }
 
   async act(step: PolicyStep<Action, Observation>): Promise<Action> {
@@ -104,12 +98,8 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
     if (this.#windows.length > this.#history) this.#windows.shift();
   }
 
-  async #decide({
-    observation,
-    reward,
-    previousAction,
-    stepIndex,
-  }: PolicyStep<Action, Observation>): Promise<Action> {
+  async #decide(step: PolicyStep<Action, Observation>): Promise<Action> {
+    const { observation, reward, previousAction, stepIndex } = step;
     this.answers.asked++;
     const history = this.#windows.map((window, i) =>
       i === this.#windows.length - 1 ? { ...window, reward } : window,
@@ -156,8 +146,8 @@ function strictSchema(action: ZodType): JsonSchema {
   return { ...schema, required: Object.keys(fieldsOf(schema)), additionalProperties: false };
 }
 
-function fieldsOf(schema: JsonSchema): Readonly<Record<string, { readonly description?: string }>> {
-  return (schema.properties ?? {}) as Record<string, { description?: string }>;
+function fieldsOf(schema: JsonSchema): Fields {
+  return (schema.properties ?? {}) as Fields;
 }
 
 /** An environment as prompts describe it: every definition of `@servegym/environments`. */
@@ -185,9 +175,7 @@ type Fields = Readonly<Record<string, { readonly description?: string } & Record
 /** Fields of an observation that rows leave out: what they are of, and what follows from the others. */
 const LEFT_OUT = ['server', 'relative', 'task_id', 'step_index'];
 
-function shownFields(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([name]) => !LEFT_OUT.includes(name)));
-}
+const shownOf = (fields: object) => Object.entries(fields).filter(([name]) => !LEFT_OUT.includes(name));
 
 /** Ends of names of figures of a server that the reward and the costs of changes have already. */
 const IN_REWARD = [
@@ -211,30 +199,28 @@ function serverLine(observation: unknown): string {
 
 /** Task, reward, observation and action, with units, ranges and the knobs that are masked: all that decides the reward. */
 function systemPrompt(
-  environment: Pick<PromptedEnvironment<unknown, unknown>, 'description'>,
+  environment: Pick<PromptedEnvironment<unknown, unknown>, 'description' | 'observation'>,
   task: DescribedTask,
   masked: Readonly<Record<string, unknown>>,
   actionFields: Fields,
-  observationFields: Fields,
 ): string {
+  const seen = shownOf(fieldsOf(toJSONSchema(environment.observation) as JsonSchema)).map(([name]) => name);
   const { description, windows, window_seconds, reward, changes, ...others } = task;
   const { id: _, name: __, difficulty: ___, default_action: ____, active_actions: _____, ...rest } = others;
   const { masked_actions: ______, ...facts } = rest;
   const lines = [
     'You operate an LLM inference server. After each window you see its state and set its knobs for the next. Maximise the sum of rewards.',
     String(description ?? environment.description),
-    ...(windows === undefined ? [] : [`Windows: ${windows} of ${window_seconds} s.`]),
-    ...(reward === undefined ? [] : [`Reward of a window: ${reward}`]),
-    ...(changes === undefined ? [] : [`Changes: ${changes}`]),
-    ...(Object.keys(facts).length === 0 ? [] : [`Task: ${unquoted(facts)}`]),
-    `A window is a row: step | seen | set | reward. Seen: ${Object.keys(observationFields).join(', ')}.`,
+    windows !== undefined && `Windows: ${windows} of ${window_seconds} s.`,
+    reward !== undefined && `Reward of a window: ${reward}`,
+    changes !== undefined && `Changes: ${changes}`,
+    Object.keys(facts).length > 0 && `Task: ${unquoted(facts)}`,
+    `A window is a row: step | seen | set | reward. Seen: ${seen.join(', ')}.`,
     'Set; answer with all of them as one JSON object and nothing else:',
     ...fieldLines(actionFields),
-    ...(Object.keys(masked).length > 0
-      ? [`This task masks knobs: they stay at ${JSON.stringify(masked)}.`]
-      : []),
+    Object.keys(masked).length > 0 && `This task masks knobs: they stay at ${JSON.stringify(masked)}.`,
   ];
-  return lines.join('\n');
+  return lines.filter((line) => line !== false).join('\n');
 }
 
 /** The windows so far, oldest first, and the question. */
@@ -249,8 +235,7 @@ function windowPrompt(history: readonly RememberedWindow[], current: RememberedW
 
 /** The figures of an observation or an action, in the order of their fields. */
 function cells(value: unknown): string {
-  const shown = Object.entries(value as object).filter(([name]) => !LEFT_OUT.includes(name));
-  return shown
+  return shownOf(value as object)
     .map(([, each]) => {
       if (typeof each === 'number') return `${rounded(each)}`;
       if (typeof each === 'boolean') return each ? '1' : '0';

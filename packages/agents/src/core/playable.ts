@@ -61,9 +61,11 @@ export interface ServiceFigures {
   readonly preemptions: number;
 }
 
+type SeenResult<Observation> = Pick<StepResult<Observation>, 'observation' | 'metadata'>;
+
 /** Reads from the windows of an episode how well clients were served. */
 interface ServiceMeter<Observation> {
-  see(window: Pick<StepResult<Observation>, 'observation' | 'metadata'>): void;
+  see(window: SeenResult<Observation>): void;
   figures(): ServiceFigures;
 }
 
@@ -98,7 +100,7 @@ const noService = () => ({ compliant: 0, tokens: 0, usd: 0, preemptions: 0 });
 /** Adds what a window says of the service. */
 export type ServiceReader<Observation> = (
   totals: ReturnType<typeof noService>,
-  window: Pick<StepResult<Observation>, 'observation' | 'metadata'>,
+  window: SeenResult<Observation>,
   taskId: string | number,
 ) => void;
 
@@ -130,7 +132,7 @@ export function playable<Action, Observation extends object>(
 function meter<Observation>(
   read: ServiceReader<Observation>,
   taskId: string | number,
-): ReturnType<NonNullable<PlayableEnvironment<unknown, Observation>['meter']>> {
+): ServiceMeter<Observation> {
   const totals = noService();
   let windows = 0;
   return {

@@ -21,17 +21,6 @@ export interface PolicyStep<Action, Observation> {
   readonly stepIndex: number;
 }
 
-/**
- * A controller: it sees the server over the last window and chooses the knobs of the next one. Deterministic: the same
- * episode and the same steps give the same actions.
- */
-export interface Policy<Action, Observation> {
-  readonly name: string;
-  /** Forgets the last episode. Called before the first `act` of each episode. */
-  reset(episode: PolicyEpisode): void;
-  act(step: PolicyStep<Action, Observation>): Action;
-}
-
 /** A controller whose decisions may take time, because it asks somebody; every `Policy` is one. */
 export interface AsyncPolicy<Action, Observation> {
   readonly name: string;
@@ -45,6 +34,14 @@ export interface AsyncPolicy<Action, Observation> {
   watch?(step: PolicyStep<Action, Observation>, action: Action): void;
   /** Reasons for the last action. */
   explain?(): unknown;
+}
+
+/**
+ * A controller: it sees the server over the last window and chooses the knobs of the next one. Deterministic: the same
+ * episode and the same steps give the same actions.
+ */
+export interface Policy<Action, Observation> extends AsyncPolicy<Action, Observation> {
+  act(step: PolicyStep<Action, Observation>): Action;
 }
 
 /** The episode to play. */
@@ -115,6 +112,16 @@ export interface WindowedEpisode<Action, Observation> {
   step(action: Action): number;
 }
 
+/** What a policy sees before a window, but for the reward of the last one. */
+export type SeenWindow<Action, Observation> = Omit<PolicyStep<Action, Observation>, 'reward'>;
+
+export function windowOf<Action, Observation>(
+  episode: WindowedEpisode<Action, Observation>,
+): SeenWindow<Action, Observation> {
+  const { action: previousAction, window: stepIndex } = episode;
+  return { observation: episode.observation(), previousAction, stepIndex };
+}
+
 /** Plays an episode on this thread to its end. Answers the sum of its rewards. */
 export function playWindows<Action, Observation>(
   episode: WindowedEpisode<Action, Observation>,
@@ -123,11 +130,15 @@ export function playWindows<Action, Observation>(
   let reward: number | null = null;
   let total = 0;
   while (!episode.done) {
-    const { action: previousAction, window: stepIndex } = episode;
-    reward = episode.step(act({ observation: episode.observation(), reward, previousAction, stepIndex }));
+    reward = episode.step(act({ ...windowOf(episode), reward }));
     total += reward;
   }
   return total;
+}
+
+/** The action with one knob at another value. */
+export function turned<Action>(action: Action, knob: keyof Action, value: Action[keyof Action]): Action {
+  return { ...action, [knob]: value };
 }
 
 /** The actions of an episode whose traffic is known in advance, and what they earn. */
@@ -136,7 +147,7 @@ export interface Plan<Action> {
   readonly return: number;
 }
 
-/** The plan that earns most; the first of those that earn as much. */
-export function bestPlan<Action>(plans: readonly Plan<Action>[]): Plan<Action> {
+/** What earns most; the first of those that earn as much. */
+export function bestOf<Plan extends { readonly return: number }>(plans: readonly Plan[]): Plan {
   return plans.reduce((a, b) => (b.return > a.return ? b : a));
 }

@@ -15,6 +15,7 @@ import {
   STANDARD_RATE_RULE,
 } from '@servegym/environments';
 import { RandomStream } from '@servegym/simulator';
+import type { CheckEffort } from '../core/checks/task-check.ts';
 import { playWindows } from '../core/policy.ts';
 import { distinctActions, KNOB_GRID } from '../planning/plan-clairvoyant.ts';
 import { playRule, type ServeRule, UNTUNED_RULE } from '../policies/rule-policies.ts';
@@ -23,10 +24,7 @@ import { drawTraffic, trainingTraces } from './learning-environment.ts';
 import GRIDS from './search-grids.json' with { type: 'json' };
 
 /** Training episodes that every value is tried on, and those that the best are told apart on. */
-interface TuningTraces {
-  readonly few: number;
-  readonly many: number;
-}
+type TuningTraces = CheckEffort['traces'];
 
 /** Settings that a search has come to, and what they earn. */
 interface Climbed<Settings> {

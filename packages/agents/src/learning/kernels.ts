@@ -19,12 +19,9 @@ export interface DenseLayer {
 }
 
 /** Parameters that Adam updates, and its moments, all of one length. */
-export interface AdamState {
-  readonly parameters: FloatArray;
-  readonly gradients: FloatArray;
-  readonly firstMoments: FloatArray;
-  readonly secondMoments: FloatArray;
-}
+export type AdamState = Readonly<
+  Record<'parameters' | 'gradients' | 'firstMoments' | 'secondMoments', FloatArray>
+>;
 
 /** One step of Adam. */
 export interface AdamStep {

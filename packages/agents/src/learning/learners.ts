@@ -120,19 +120,25 @@ export interface Learner<Action extends object, Task extends Identified> {
   readonly bins?: object;
 }
 
-/** Knobs whose nearest bin is found by ratio. */
-function byRatio<Knob extends string>(
-  knobs: readonly Knob[],
-  shape: { readonly [Name in Knob]: { meta(): Readonly<Record<string, unknown>> | undefined } },
-): Knob[] {
-  return knobs.filter((knob) => shape[knob].meta()?.bins_by === 'ratio');
+/** Codecs of an environment, which says for each knob whether its nearest bin is found by ratio. */
+function codecsOf<Action extends object>({
+  bins,
+  knobs,
+  actionSchema: { shape },
+}: {
+  readonly bins: ActionBins<Action>;
+  readonly knobs: readonly (keyof Action & string)[];
+  readonly actionSchema: { readonly shape: Readonly<Record<string, ZodType>> };
+}) {
+  const byRatio = knobs.filter((knob) => shape[knob]!.meta()?.bins_by === 'ratio');
+  return (free: readonly (keyof Action & string)[], standard: Action) =>
+    new ActionCodec(bins, free, standard, byRatio);
 }
 
-const SERVE_BY_RATIO = byRatio(llmserve.knobs, llmserve.actionSchema.shape);
+const serveCodec = codecsOf<ServeAction>(llmserve);
 export const SERVE_LEARNER: Learner<ServeAction, ServeTask> = {
   environment: llmserve,
-  codec: (task) =>
-    new ActionCodec(llmserve.bins, llmserve.activeKnobs(task), task.defaultAction, SERVE_BY_RATIO),
+  codec: (task) => serveCodec(llmserve.activeKnobs(task), task.defaultAction),
 };
 
 /** Stands for the task in files of policies that run any server of `llmserve`. */
@@ -160,7 +166,7 @@ export const PRECISION_LEARNER: Learner<ServeAction, ServeTask> = {
     }),
 };
 
-const FLEET_BY_RATIO = byRatio(fleet.knobs, fleet.actionSchema.shape);
+const fleetCodec = codecsOf<FleetAction>(fleet);
 /** Stands for the task in files of policies that scale any fleet. */
 const ANY_FLEET: FleetTask = { ...fleet.tasks.shipped.diurnal, id: ANY_SERVER };
 export const FLEET_LEARNER: Learner<FleetAction, FleetTask> = {
@@ -175,21 +181,15 @@ export const FLEET_LEARNER: Learner<FleetAction, FleetTask> = {
   codec(task) {
     const idle = fleet.idleKnobs(task);
     const free = fleet.knobs.filter((knob) => !idle.includes(knob));
-    return new ActionCodec(fleet.bins, free, task.defaultAction, FLEET_BY_RATIO);
+    return fleetCodec(free, task.defaultAction);
   },
 };
 
-const GYM_BY_RATIO = byRatio(inferencegym.knobs, inferencegym.actionSchema.shape);
+const gymCodec = codecsOf(inferencegym as typeof inferencegym & { bins: ActionBins<GymAction> });
 export const GYM_LEARNER: Learner<GymAction, GymTask> = {
   environment: inferencegym,
   bins: inferencegym.bins,
-  codec: ({ activeKnobs }) =>
-    new ActionCodec(
-      inferencegym.bins as ActionBins<GymAction>,
-      activeKnobs,
-      inferencegym.defaultAction,
-      GYM_BY_RATIO,
-    ),
+  codec: ({ activeKnobs }) => gymCodec(activeKnobs, inferencegym.defaultAction),
 };
 
 /** A network that has been trained on a task. */

@@ -61,13 +61,10 @@ export const TERMINATED = 1;
 /** The episode was cut off by a time limit: the value of the last observation stands for what would have come. */
 export const TRUNCATED = 2;
 
-/** State of an episode after an action. */
-type EpisodeEnd = typeof RUNNING | typeof TERMINATED | typeof TRUNCATED;
-
 /** Answer to an action. */
 export interface LearningStep {
   readonly reward: number;
-  readonly end: EpisodeEnd;
+  readonly end: typeof RUNNING | typeof TERMINATED | typeof TRUNCATED;
 }
 
 /** An environment as a learner sees it: numbers in, bins out. */
@@ -207,27 +204,21 @@ export class FeatureEncoder {
   }
 }
 
-/** A figure: its path, in the observation or in the action in force. */
-class Figure {
-  readonly #inAction: boolean;
-  readonly #path: readonly string[];
-
-  constructor(path: string) {
-    this.#inAction = path.startsWith('action.');
-    this.#path = path.split('.').slice(this.#inAction ? 1 : 0);
-  }
-
-  of(observation: Figures, inForce: Figures): unknown {
-    let value: unknown = this.#inAction ? inForce : observation;
-    for (const key of this.#path) value = (value as Figures)[key];
+/** Reads the figure at a path of the observation, or of the action in force. */
+function figureAt(path: string): (observation: Figures, inForce: Figures) => unknown {
+  const isInAction = path.startsWith('action.');
+  const keys = path.split('.').slice(isInAction ? 1 : 0);
+  return (observation, inForce) => {
+    let value: unknown = isInAction ? inForce : observation;
+    for (const key of keys) value = (value as Figures)[key];
     return value;
-  }
+  };
 }
 
 class CompiledFeature {
   readonly #feature: Feature;
-  readonly #figure: Figure;
-  readonly #over: Figure | undefined;
+  readonly #figure: ReturnType<typeof figureAt>;
+  readonly #over: ReturnType<typeof figureAt> | undefined;
   #average = Number.NaN;
   #last = 0;
   #lastFigure: unknown;
@@ -235,8 +226,8 @@ class CompiledFeature {
 
   constructor(feature: Feature) {
     this.#feature = feature;
-    this.#figure = new Figure(feature.of);
-    this.#over = feature.over === undefined ? undefined : new Figure(feature.over);
+    this.#figure = figureAt(feature.of);
+    this.#over = feature.over === undefined ? undefined : figureAt(feature.over);
   }
 
   reset(): void {
@@ -257,11 +248,12 @@ class CompiledFeature {
       weight = 1,
       missing,
     } = this.#feature;
-    const figure = this.#figure.of(observation, inForce);
+    const figure = this.#figure(observation, inForce);
     if (memory === 'kept') return this.#windowsKept(figure);
     let value = equals === undefined ? Number(figure) + plus : Number(figure === equals);
-    if (this.#over !== undefined) value /= Number(this.#over.of(observation, inForce)) + over_plus;
-    value = transformed(value / divisor, transform);
+    if (this.#over !== undefined) value /= Number(this.#over(observation, inForce)) + over_plus;
+    value /= divisor;
+    if (transform !== undefined) value = portableMath[transform](value);
     if (memory === undefined) return value;
     if (memory === 'change') {
       const change = value - this.#last;
@@ -282,18 +274,5 @@ class CompiledFeature {
     this.#kept = this.#lastFigure === figure ? this.#kept + 1 : 0;
     this.#lastFigure = figure;
     return portableMath.log1p(this.#kept);
-  }
-}
-
-function transformed(value: number, transform: Feature['transform']): number {
-  switch (transform) {
-    case 'log':
-      return portableMath.log(value);
-    case 'log1p':
-      return portableMath.log1p(value);
-    case 'log2':
-      return portableMath.log2(value);
-    default:
-      return value;
   }
 }

@@ -24,38 +24,35 @@ import { EpisodeEnvironment, type LearningEnvironment, type LearningTask } from 
 import { PPO_DEFAULTS, type PpoRecipe } from './ppo.ts';
 import { encodeActor } from './trained-actor.ts';
 
+/**
+ * What the recipes have in common. Changes at random cost more than they teach: a change of weights costs a reload, of the
+ * number of replicas a cold start, and a configuration of `inferencegym` that runs out of memory five steps.
+ */
+const TASK_PPO = { ...PPO_DEFAULTS, hidden: [64, 64], keepBonus: [4, 1] } as const;
+
 /** Recipe of PPO for `llmserve`. */
 export const SERVE_PPO = {
-  ...PPO_DEFAULTS,
+  ...TASK_PPO,
   environments: 32,
   rolloutSteps: 64,
-  hidden: [64, 64],
-  // A change of weights costs a reload: policies that change at random serve nobody, and learn nothing but that.
-  keepBonus: [4, 1],
   gamma: 0.97,
   entropyCoef: [0.003, 0],
 } as const satisfies PpoRecipe;
 
 /** Recipe of PPO for `fleet`. */
 const FLEET_PPO = {
-  ...PPO_DEFAULTS,
+  ...TASK_PPO,
   environments: 16,
   rolloutSteps: 60,
-  hidden: [64, 64],
-  // A number of replicas that changes at random pays for cold starts all the time, and learns nothing but that.
-  keepBonus: [4, 1],
   gamma: 0.95,
   entropyCoef: [0.003, 0],
 } as const satisfies PpoRecipe;
 
 /** Recipe of PPO for `inferencegym`. */
 const GYM_PPO = {
-  ...PPO_DEFAULTS,
+  ...TASK_PPO,
   environments: 16,
   rolloutSteps: 32,
-  hidden: [64, 64],
-  // A configuration that runs out of memory, or changes the weights, costs five steps: hold one for long enough to see.
-  keepBonus: [4, 1],
   gamma: 0.95,
   entropyCoef: [0.01, 0],
 } as const satisfies PpoRecipe;

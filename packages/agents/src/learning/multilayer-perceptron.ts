@@ -79,7 +79,8 @@ export class MultilayerPerceptron {
   }
 }
 
-function denseLayers(sizes: LayerSizes, parameters: FloatArray, gradients: FloatArray): DenseLayer[] {
+/** The layers over vectors that hold the weights and then the bias of each in turn. */
+export function denseLayers(sizes: LayerSizes, parameters: FloatArray, gradients: FloatArray): DenseLayer[] {
   const layers: DenseLayer[] = [];
   let at = 0;
   for (let l = 1; l < sizes.length; l++) {

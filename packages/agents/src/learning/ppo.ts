@@ -144,15 +144,8 @@ export class Ppo {
   /** Normalized observations of the rollout, [N x O], and those that it does not go on from, [at most N x O]. */
   readonly #normalized: FloatArray;
   readonly #nextNormalized: FloatArray;
-  /** [N]: rewards over the deviation of the returns. */
-  readonly #rewards: Float64Array;
-  /** [N]: the critic's values of the observations, and of those that actions led to. */
-  readonly #values: Float64Array;
-  readonly #nextValues: Float64Array;
-  /** [N]. */
-  readonly #advantages: Float64Array;
-  /** [N]: advantages plus values, for the critic. */
-  readonly #targets: Float64Array;
+  /** [N] each. */
+  readonly #actions: ReturnType<typeof allocateActions>;
   /** [E]: returns of the running episodes. */
   readonly #discountedReturns: Float64Array;
   readonly #episodeReturns: Float64Array;
@@ -176,11 +169,7 @@ export class Ppo {
     this.#minibatch = allocateSamples(kernels, options.minibatchSize, observationSize, headSizes.length);
     this.#normalized = kernels.allocate(this.#size * observationSize);
     this.#nextNormalized = kernels.allocate(this.#size * observationSize);
-    this.#rewards = new Float64Array(this.#size);
-    this.#values = new Float64Array(this.#size);
-    this.#nextValues = new Float64Array(this.#size);
-    this.#advantages = new Float64Array(this.#size);
-    this.#targets = new Float64Array(this.#size);
+    this.#actions = allocateActions(this.#size);
     this.#discountedReturns = new Float64Array(environments);
     this.#episodeReturns = new Float64Array(environments);
   }
@@ -222,7 +211,7 @@ export class Ppo {
       meanReturn: finishedReturns.length > 0 ? mean(finishedReturns) : null,
       ...learned,
       /** Share of the returns' variance that the critic had foreseen; at most 1. */
-      explainedVariance: explainedVariance(this.#values, this.#targets),
+      explainedVariance: explainedVariance(this.#actions.values, this.#actions.targets),
       ...schedule,
     };
   }
@@ -268,7 +257,7 @@ export class Ppo {
       this.#discountedReturns[e] = 0;
     }
     const deviation = this.returns.deviation(0);
-    for (let at = 0; at < this.#size; at++) this.#rewards[at] = rewards[at] / deviation;
+    for (let at = 0; at < this.#size; at++) this.#actions.rewards[at] = rewards[at] / deviation;
     return finishedReturns;
   }
 
@@ -276,8 +265,9 @@ export class Ppo {
     const { rollout, policy } = this.#source;
     const { gamma, gaeLambda, groupSize } = this.options;
     const { environments, steps, ends, seeds, stepIndices } = rollout;
+    const { values, nextValues, advantages, targets } = this.#actions;
     this.#predictValues(this.#normalized, this.#size, (at, value) => {
-      this.#values[at] = value;
+      values[at] = value;
     });
     // Entries that are bootstrapped: the last of the rollout, and time limits.
     const boundaries: number[] = [];
@@ -288,17 +278,10 @@ export class Ppo {
       boundaries.push(at);
     }
     this.#predictValues(this.#nextNormalized, boundaries.length, (row, value) => {
-      this.#nextValues[boundaries[row]] = value;
+      nextValues[boundaries[row]] = value;
     });
-    const values = {
-      ...{ environments, steps, ends },
-      rewards: this.#rewards,
-      values: this.#values,
-      nextValues: this.#nextValues,
-    };
-    const advantages = this.#advantages;
-    generalizedAdvantages(values, gamma, gaeLambda, advantages);
-    for (let at = 0; at < this.#size; at++) this.#targets[at] = advantages[at] + this.#values[at];
+    generalizedAdvantages({ environments, steps, ends, ...this.#actions }, gamma, gaeLambda, advantages);
+    for (let at = 0; at < this.#size; at++) targets[at] = advantages[at] + values[at];
     subtractTraceBaseline({ environments, steps, seeds, stepIndices }, groupSize, advantages);
     standardize(advantages);
   }
@@ -323,7 +306,10 @@ export class Ppo {
     const { gradients } = this.network.adam;
     const random = new RandomStream(this.options.seed, `minibatches after ${this.#steps} steps`);
     const order = Int32Array.from({ length: this.#size }, (_, at) => at);
+    // Entropy and divergence in nats, entropy summed over the heads; `clipFraction`: share of the samples whose probability
+    // ratio left the clip range.
     const sums = { policyLoss: 0, valueLoss: 0, entropy: 0, approxKl: 0, clipFraction: 0 };
+    const figures = Object.keys(sums) as (keyof typeof sums)[];
     let firstRatioError = 0;
     let minibatches = 0;
     passes: for (let epoch = 0; epoch < epochs; epoch++) {
@@ -332,11 +318,7 @@ export class Ppo {
         this.#gather(order.subarray(start, start + minibatchSize));
         const loss = ppoLossGradient(this.network, this.#minibatch, { clipCoef, entropyCoef, valueCoef });
         if (minibatches === 0) firstRatioError = loss.ratioError;
-        sums.policyLoss += loss.policyLoss;
-        sums.valueLoss += loss.valueLoss;
-        sums.entropy += loss.entropy;
-        sums.approxKl += loss.approxKl;
-        sums.clipFraction += loss.clipFraction;
+        for (const figure of figures) sums[figure] += loss[figure];
         minibatches++;
         if (loss.approxKl > targetKl) {
           gradients.fill(0);
@@ -345,14 +327,9 @@ export class Ppo {
         this.network.descend(learningRate, maxGradNorm);
       }
     }
+    for (const figure of figures) sums[figure] /= minibatches;
     return {
-      // Means over the minibatches. Entropy and divergence in nats, entropy summed over the heads.
-      policyLoss: sums.policyLoss / minibatches,
-      valueLoss: sums.valueLoss / minibatches,
-      entropy: sums.entropy / minibatches,
-      approxKl: sums.approxKl / minibatches,
-      /** Share of the samples whose probability ratio left the clip range. */
-      clipFraction: sums.clipFraction / minibatches,
+      ...sums,
       minibatches,
       /** Largest distance from 1 of a probability ratio in the first minibatch: 0, or acting and learning disagree. */
       firstRatioError,
@@ -372,10 +349,24 @@ export class Ppo {
       samples.binsInForce.set(rollout.binsInForce.subarray(at * heads, (at + 1) * heads), row * heads);
       samples.actions.set(rollout.actions.subarray(at * heads, (at + 1) * heads), row * heads);
       samples.logProbabilities[row] = rollout.logProbabilities[at];
-      samples.advantages[row] = this.#advantages[at];
-      samples.targets[row] = this.#targets[at];
+      samples.advantages[row] = this.#actions.advantages[at];
+      samples.targets[row] = this.#actions.targets[at];
     }
   }
+}
+
+/** What the learner makes of the actions of a rollout. */
+function allocateActions(count: number) {
+  return {
+    /** Over the deviation of the returns. */
+    rewards: new Float64Array(count),
+    /** The critic's values of the observations, and of those that actions led to. */
+    values: new Float64Array(count),
+    nextValues: new Float64Array(count),
+    advantages: new Float64Array(count),
+    /** Advantages plus values, for the critic. */
+    targets: new Float64Array(count),
+  };
 }
 
 /** A rollout as the advantages see it. */

@@ -1,14 +1,8 @@
-import {
-  llmserve,
-  type ServeAction,
-  ServeEpisode,
-  type ServeObservation,
-  type ServeTask,
-} from '@servegym/environments';
+import { llmserve, type ServeAction, ServeEpisode, type ServeTask } from '@servegym/environments';
 import { type EngineProfile, RandomStream } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import type { PolicyStep } from '../core/policy.ts';
-import { type SteadyAdvice, SteadyAdvisor } from '../policies/steady-state.ts';
+import { windowOf } from '../core/policy.ts';
+import { type ServeWindow, type SteadyAdvice, SteadyAdvisor } from '../policies/steady-state.ts';
 import { ActorCritic, actorLayerSizes, shuffle } from './actor-critic.ts';
 import type { SearchGeneration, SearchRun } from './cross-entropy-search.ts';
 import { simdKernels } from './kernels.ts';
@@ -16,7 +10,7 @@ import { ANY_SERVER, PRECISION_LEARNER } from './learners.ts';
 import { FeatureEncoder, trainingTraces } from './learning-environment.ts';
 import { parameterCount } from './multilayer-perceptron.ts';
 import { normalizeRow, RunningNormalizer } from './running-normalizer.ts';
-import { type ActorWeights, TrainedActor } from './trained-actor.ts';
+import { type ActorWeights, actorLayers, TrainedActor } from './trained-actor.ts';
 
 // One-step improvement of a rule by rollouts, see Bertsekas, "Rollout, Policy Iteration, and Distributed Reinforcement
 // Learning", 2020. The rule is `steady-state`, the decision is the precision:
@@ -56,8 +50,6 @@ const ROLLOUTS = {
   weightDecay: 0.3,
 } as const;
 
-type Window = Pick<PolicyStep<ServeAction, ServeObservation>, 'observation' | 'previousAction' | 'stepIndex'>;
-
 /** Sees the windows of an episode as the networks do. */
 class Onlooker {
   readonly advisor: SteadyAdvisor;
@@ -68,7 +60,7 @@ class Onlooker {
     this.advisor = new SteadyAdvisor(task, profile);
   }
 
-  see(window: Window): SteadyAdvice {
+  see(window: ServeWindow): SteadyAdvice {
     const advice = this.advisor.advise(window);
     const seen = { ...window.observation, outlook: advice.outlook() };
     this.#encoder.encode(seen, window.previousAction, this.features);
@@ -86,7 +78,7 @@ class Onlooker {
 /** Plays the steady state of the precision that an actor takes. */
 export function playPrecisions(task: ServeTask, profile: EngineProfile, actor: TrainedActor) {
   const onlooker = new Onlooker(task, profile);
-  return (window: Window): ServeAction => {
+  return (window: ServeWindow): ServeAction => {
     const advice = onlooker.see(window);
     return advice.at(onlooker.chosen(actor, advice));
   };
@@ -97,14 +89,6 @@ interface Lesson {
   readonly features: Float32Array;
   readonly advised: number;
   readonly gains: readonly number[];
-}
-
-function windowOf(episode: ServeEpisode): Window {
-  return {
-    observation: episode.observation(),
-    previousAction: episode.action,
-    stepIndex: episode.window,
-  };
 }
 
 /** An episode of the training distribution. @param actor plays it; the rule does when it is left out */
@@ -159,26 +143,24 @@ function learnValues(lessons: readonly Lesson[], seed: number): ActorWeights {
   const members = Array.from({ length: count }, (_, m) => learnMember(lessons, moments, count * seed + m));
   const own = members[0]!.shape;
   const shape = { ...own, hidden: own.hidden.map((units) => count * units) };
-  const sizes = actorLayerSizes(own);
   const parameters = new Float32Array(parameterCount(actorLayerSizes(shape)));
-  let from = 0;
-  let to = 0;
-  for (let l = 1; l < sizes.length; l++) {
-    const [inputs, outputs] = [sizes[l - 1]!, sizes[l]!];
-    const [isFirst, isLast] = [l === 1, l === sizes.length - 1];
-    const [height, width] = [isFirst ? inputs : inputs * count, isLast ? outputs : outputs * count];
-    for (const [m, { parameters: of }] of members.entries()) {
-      for (let i = 0; i <= inputs; i++) {
-        // The last row is the bias. All members see the same inputs.
-        const row = i === inputs ? height : isFirst ? i : m * inputs + i;
-        for (let j = 0; j < outputs; j++) {
-          const at = to + row * width + (isLast ? j : m * outputs + j);
-          parameters[at] = parameters[at]! + of[from + i * outputs + j]! / (isLast ? count : 1);
+  const layers = actorLayers(shape, parameters);
+  for (const [m, member] of members.entries()) {
+    for (const [l, of] of actorLayers(own, member.parameters).entries()) {
+      const { inputs, outputs } = of;
+      const { weights, bias, outputs: width } = layers[l]!;
+      const isLast = l === layers.length - 1;
+      for (let j = 0; j < outputs; j++) {
+        const column = isLast ? j : m * outputs + j;
+        const share = isLast ? count : 1;
+        bias[column] = bias[column]! + of.bias[j]! / share;
+        for (let i = 0; i < inputs; i++) {
+          // All members see the same inputs.
+          const at = (l === 0 ? i : m * inputs + i) * width + column;
+          weights[at] = weights[at]! + of.weights[i * outputs + j]! / share;
         }
       }
     }
-    from += (inputs + 1) * outputs;
-    to += (height + 1) * width;
   }
   return { shape, keepBonus, moments: moments.moments, parameters };
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { simdKernels } from './kernels.ts';
 import type { LearningEnvironment } from './learning-environment.ts';
@@ -118,10 +119,7 @@ export async function playerOf(
 
 async function startWorker(share: ThreadShare): Promise<Worker> {
   const worker = new Worker(new URL('rollout-worker.ts', import.meta.url), { workerData: share });
-  await new Promise<void>((ready, failed) => {
-    worker.once('message', () => ready());
-    worker.once('error', failed);
-  });
+  await once(worker, 'message');
   worker.unref();
   return worker;
 }

@@ -1,7 +1,7 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { type ActorCriticShape, actorLayerSizes, CategoricalHeads } from './actor-critic.ts';
-import { type FloatArray, type Kernels, simdKernels } from './kernels.ts';
-import { MultilayerPerceptron, parameterCount } from './multilayer-perceptron.ts';
+import { type DenseLayer, type FloatArray, type Kernels, simdKernels } from './kernels.ts';
+import { denseLayers, MultilayerPerceptron, parameterCount } from './multilayer-perceptron.ts';
 import { type FeatureScale, type Moments, normalizeRow, RunningNormalizer } from './running-normalizer.ts';
 import { decodeSafetensors, encodeSafetensors, type Tensor } from './safetensors.ts';
 
@@ -88,18 +88,10 @@ export function encodeActor(
     'observation.rows': { shape: [1], values: Float64Array.of(moments.rows) },
     keep_bonus: { shape: [1], values: Float64Array.of(keepBonus) },
   };
-  const sizes = actorLayerSizes(shape);
-  let at = 0;
-  for (let l = 1; l < sizes.length; l++) {
-    const [inputs, outputs] = [sizes[l - 1], sizes[l]];
-    const weights = parameters.subarray(at, at + inputs * outputs);
-    const bias = parameters.subarray(at + inputs * outputs, at + inputs * outputs + outputs);
-    tensors[`actor.${l - 1}.weight`] = {
-      shape: [outputs, inputs],
-      values: transpose(weights, inputs, outputs),
-    };
-    tensors[`actor.${l - 1}.bias`] = { shape: [outputs], values: Float32Array.from(bias) };
-    at += (inputs + 1) * outputs;
+  for (const [l, { inputs, outputs, weights, bias }] of actorLayers(shape, parameters).entries()) {
+    const values = transpose(weights, inputs, outputs);
+    tensors[`actor.${l}.weight`] = { shape: [outputs, inputs], values };
+    tensors[`actor.${l}.bias`] = { shape: [outputs], values: Float32Array.from(bias) };
   }
   return encodeSafetensors({ tensors, metadata: { ...metadata, shape: JSON.stringify(shape) } });
 }
@@ -116,18 +108,18 @@ export function decodeActor(file: Uint8Array): {
     mean: [...tensorOf(tensors, 'observation.mean', [shape.observationSize])],
     spread: [...tensorOf(tensors, 'observation.spread', [shape.observationSize])],
   };
-  const sizes = actorLayerSizes(shape);
-  const parameters = new Float32Array(parameterCount(sizes));
-  let at = 0;
-  for (let l = 1; l < sizes.length; l++) {
-    const [inputs, outputs] = [sizes[l - 1], sizes[l]];
-    const weights = tensorOf(tensors, `actor.${l - 1}.weight`, [outputs, inputs]);
-    parameters.set(transpose(weights, outputs, inputs), at);
-    parameters.set(tensorOf(tensors, `actor.${l - 1}.bias`, [outputs]), at + inputs * outputs);
-    at += (inputs + 1) * outputs;
+  const parameters = new Float32Array(parameterCount(actorLayerSizes(shape)));
+  for (const [l, { inputs, outputs, weights, bias }] of actorLayers(shape, parameters).entries()) {
+    weights.set(transpose(tensorOf(tensors, `actor.${l}.weight`, [outputs, inputs]), outputs, inputs));
+    bias.set(tensorOf(tensors, `actor.${l}.bias`, [outputs]));
   }
   const keepBonus = tensorOf(tensors, 'keep_bonus', [1])[0];
   return { weights: { shape, keepBonus, moments, parameters }, metadata };
+}
+
+/** The layers of an actor over its parameters. */
+export function actorLayers(shape: ActorCriticShape, parameters: FloatArray): DenseLayer[] {
+  return denseLayers(actorLayerSizes(shape), parameters, parameters);
 }
 
 function readShape(text: string | undefined): ActorCriticShape {

@@ -1,5 +1,4 @@
 import {
-  type EpisodeRequests,
   type FleetTaskId,
   fleet,
   hpaInFlight,
@@ -10,7 +9,6 @@ import {
   type SeedReturns,
   type ServeAction,
   ServeEpisode,
-  type ServeTask,
 } from '@servegym/environments';
 import type { JobContext, JobEngine, Json } from '@servegym/jobs';
 import { type Plan, playWindows } from '../core/policy.ts';
@@ -58,22 +56,13 @@ export function referenceReturns(
     clairvoyant: planClairvoyant(task, seed, { requests, configurations }).return,
   };
   if (!planner) return { ...returns };
-  return { ...returns, planner: plannerReturn(task, seed, requests, configurations, report) };
-}
-
-function plannerReturn(
-  task: ServeTask,
-  seed: number,
-  requests: EpisodeRequests,
-  configurations: readonly ServeAction[],
-  report: (share: number) => void,
-): number {
   const policy = new MpcPolicy(configurations);
-  policy.reset({ taskId: task.id, seed });
-  return playWindows(new ServeEpisode(task, seed, { requests }), (step) => {
+  policy.reset({ taskId, seed });
+  const planned = playWindows(new ServeEpisode(task, seed, { requests }), (step) => {
     report(step.stepIndex / (task.windows + 1));
     return policy.act(step);
   });
+  return { ...returns, planner: planned };
 }
 
 /** One seed of a task of `fleet` to be played, and the parameters of the rule. */

@@ -35,32 +35,30 @@ export function checkFleetTask(whole: FleetTask, effort: CheckEffort, onGroup?: 
     {
       task: whole,
       physics: () => [conservation(checked, effort), repeatability(checked, effort)],
-      tune: async () => new FleetGame(task, effort, await tunedControllers(whole, task, effort)),
+      async tune() {
+        const recorded = fleet.anchors.reference(whole.id);
+        // Those recorded where they still hold, else those of a shorter search.
+        const holds = recorded?.fingerprint === fleet.anchors.fingerprint(whole);
+        return new FleetGame(task, effort, holds ? recorded : await tuneFleet(task, effort.traces));
+      },
       groups: [
         (game) => [
-          rulePays(game),
+          judge('fleet', {
+            ...{ id: 'tuning_pays', holds: game.rule > game.hpa },
+            figures: { hpa_return: game.hpa, rule_return: game.rule },
+          }),
           chanceLoses(checked, effort.seeds, {
             ...{ title: 'the autoscaler', figure: 'hpa_return', return: game.hpa },
           }),
           ruleLoses(game),
           knobsLeftAlone(game),
         ],
-        (game) => attacks(game),
+        attacks,
       ],
       bestConstant: ({ tuned }) => ({ replicas: tuned.constantReplicas }),
     },
     onGroup,
   );
-}
-
-/** The recorded settings where they still hold, else those of a shorter search. */
-async function tunedControllers(
-  whole: FleetTask,
-  task: FleetTask,
-  { traces }: CheckEffort,
-): Promise<TunedControllers> {
-  const recorded = fleet.anchors.reference(whole.id);
-  return recorded?.fingerprint === fleet.anchors.fingerprint(whole) ? recorded : tuneFleet(task, traces);
 }
 
 /** Change of the rule's action in a window, in which so many requests wait. */
@@ -135,11 +133,6 @@ class FleetGame {
   }
 }
 
-function rulePays({ hpa, rule }: FleetGame): CheckResult {
-  const figures = { hpa_return: hpa, rule_return: rule };
-  return judge('fleet', { id: 'tuning_pays', holds: rule > hpa, figures });
-}
-
 /** Share of the planner's gain that the rule must stay below. A choice: a quarter is left, on easy tasks a tenth. */
 const MOST_OF_RULE = { easy: 0.9, medium: 0.75, hard: 0.75 } as const;
 
@@ -189,9 +182,11 @@ function knobsLeftAlone(game: FleetGame): CheckResult {
   });
 }
 
-const drained = (windows: number, last: number): Change => {
-  return (_, window) => (window >= windows - last ? { replicas: 0 } : {});
-};
+const drained =
+  (last: number) =>
+  ({ windows }: FleetTask): Change =>
+  (_, window) =>
+    window >= windows - last ? { replicas: 0 } : {};
 
 /** Requests waiting from which on a backlog is given up. */
 const BACKLOG = 200;
@@ -202,8 +197,8 @@ const ATTACKS: readonly (Attack & { readonly change: (task: FleetTask) => Change
   { id: 'one_replica', change: () => () => ({ replicas: 1 }) },
   { id: 'half_replicas', change: () => (action) => ({ replicas: Math.ceil(action.replicas / 2) }) },
   { id: 'one_less', change: () => (action) => ({ replicas: Math.max(1, action.replicas - 1) }) },
-  { id: 'late_drain', change: ({ windows }) => drained(windows, 1) },
-  { id: 'early_drain', change: ({ windows }) => drained(windows, 8) },
+  { id: 'late_drain', change: drained(1) },
+  { id: 'early_drain', change: drained(8) },
   {
     ...{ id: 'backlog_dropped', mayTie: true, values: { backlog: BACKLOG } },
     change: () => (_, __, waiting) => (waiting > BACKLOG ? { replicas: 0 } : {}),

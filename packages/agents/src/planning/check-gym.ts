@@ -34,11 +34,10 @@ import {
   type OnGroup,
   runChecks,
   type TaskCheck,
-  turned,
   turnsOf,
   valuesOf,
 } from '../core/checks/task-check.ts';
-import type { Plan } from '../core/policy.ts';
+import { bestOf, type Plan, turned } from '../core/policy.ts';
 import { checkedGym, GYM_CHECKED, type GymFigure } from './checked-tasks.ts';
 
 type Checked = CheckedTask<GymAction, GymFigure>;
@@ -78,10 +77,10 @@ export function checkGymTask(
 /** The configuration that earns most on training traffic when it is kept, one knob at a time, from two starts. */
 function bestConstant(world: GymWorld, task: GymTask, checked: Checked, { traces }: CheckEffort): GymAction {
   const seeds = Array.from({ length: traces.many }, (_, i) => SEED_SPLITS.train.first + i);
-  const [one, other] = [defaultAction, world.calibration(task).best].map((start) =>
+  const climbed = [defaultAction, world.calibration(task).best].map((start) =>
     climbKnobs(checked, seeds, start),
   );
-  return other.return > one.return ? other.plan : one.plan;
+  return bestOf(climbed).plan;
 }
 
 function checkPhysics(task: GymTask, checked: Checked, effort: CheckEffort): CheckResult[] {
@@ -216,7 +215,7 @@ function tuneRule(
   const tuned = LOADS.map((load) =>
     climb({ calm: constant, rush: constant, load }, changes, worth, { sweeps, least: LEAST_GAIN }),
   );
-  return tuned.reduce((a, b) => (b.return > a.return ? b : a));
+  return bestOf(tuned);
 }
 
 function checkGymExploits(task: GymTask, checked: Checked, good: GymAction): Promise<CheckResult[]> {

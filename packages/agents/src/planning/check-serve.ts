@@ -37,10 +37,9 @@ import {
   type OnGroup,
   runChecks,
   type TaskCheck,
-  turned,
   wanderingActions,
 } from '../core/checks/task-check.ts';
-import { playWindows } from '../core/policy.ts';
+import { playWindows, turned } from '../core/policy.ts';
 import { ruleReturn, tuneConstant, tuneRule } from '../learning/coordinate-search.ts';
 import { drawTraffic } from '../learning/learning-environment.ts';
 import { createServePolicy, SHIPPED_NAMES } from '../policies/serve-policies.ts';

@@ -9,7 +9,7 @@ import {
   type ServeTask,
 } from '@servegym/environments';
 import { portableMath } from '@servegym/simulator';
-import { bestPlan, type Plan } from '../core/policy.ts';
+import { bestOf, type Plan, turned } from '../core/policy.ts';
 
 /** The values that searches try, about evenly spaced on a logarithmic scale where a knob acts in proportion. */
 export const KNOB_GRID = {
@@ -23,11 +23,6 @@ export const KNOB_GRID = {
 
 /** Knobs that take neither reload nor drain, and how many places of the grid a planner moves them at a time. */
 const CHEAP_MOVES = { batch_cap: 2, kv_budget_fraction: 2, speculation_depth: 2 } as const;
-
-/** The action with one knob at another value. */
-function withKnob(action: ServeAction, knob: ServeKnob, value: ServeAction[ServeKnob]): ServeAction {
-  return { ...action, [knob]: value };
-}
 
 /** Two actions are the same when their keys are. */
 export function actionKey(action: ServeAction): string {
@@ -43,15 +38,16 @@ export function modeOf({ quantization_tier, prefill_decode_split }: ServeAction)
 export function neighboursOf(action: ServeAction, knobs: readonly ServeKnob[]): ServeAction[] {
   const neighbours: ServeAction[] = [];
   if (knobs.includes('priority_routing')) {
-    neighbours.push(withKnob(action, 'priority_routing', !action.priority_routing));
+    neighbours.push(turned(action, 'priority_routing', !action.priority_routing));
   }
   for (const knob of Object.keys(CHEAP_MOVES) as (keyof typeof CHEAP_MOVES)[]) {
     if (!knobs.includes(knob)) continue;
     const grid: readonly number[] = KNOB_GRID[knob];
-    const at = nearestPlace(grid, action[knob]);
+    const distances = grid.map((value) => Math.abs(value - action[knob]));
+    const at = distances.indexOf(Math.min(...distances));
     for (let place = at - CHEAP_MOVES[knob]; place <= at + CHEAP_MOVES[knob]; place++) {
       const value = grid[place];
-      if (value !== undefined && value !== action[knob]) neighbours.push(withKnob(action, knob, value));
+      if (value !== undefined && value !== action[knob]) neighbours.push(turned(action, knob, value));
     }
   }
   return neighbours;
@@ -64,21 +60,13 @@ export function neighboursOf(action: ServeAction, knobs: readonly ServeKnob[]): 
 export function otherModes(action: ServeAction, knobs: readonly ServeKnob[]): ServeAction[] {
   return (['quantization_tier', 'prefill_decode_split'] as const)
     .filter((knob) => knobs.includes(knob))
-    .flatMap((knob) => KNOB_GRID[knob].map((value) => withKnob(action, knob, value)))
+    .flatMap((knob) => KNOB_GRID[knob].map((value) => turned(action, knob, value)))
     .filter((other) => modeOf(other) !== modeOf(action));
 }
 
 /** Each action once, in the order of its first appearance. */
 export function distinctActions(actions: readonly ServeAction[]): ServeAction[] {
   return [...new Map(actions.map((action) => [actionKey(action), action])).values()];
-}
-
-function nearestPlace(grid: readonly number[], value: number): number {
-  let best = 0;
-  for (let place = 1; place < grid.length; place++) {
-    if (Math.abs(grid[place] - value) < Math.abs(grid[best] - value)) best = place;
-  }
-  return best;
 }
 
 /** States kept for each mode (precision and split), so that one that pays for a change survives until it is repaid. */
@@ -120,8 +108,10 @@ export function planClairvoyant(
   { requests, configurations: given, backlogPrices = [1] }: ClairvoyantOptions,
 ): Plan<ServeAction> {
   const configurations = given.map((action) => holdMaskedKnobs(task, action));
-  return bestPlan([
-    ...backlogPrices.map((price) => searchBeam({ task, seed, requests, configurations }, price)),
+  return bestOf<Plan<ServeAction>>([
+    ...backlogPrices.map((price) => {
+      return searchBeam(new ServeEpisode(task, seed, { requests }), configurations, price);
+    }),
     ...configurations.map((action) => ({
       actions: Array<ServeAction>(task.windows).fill(action),
       return: llmserve.anchors.constantReturn(task, seed, requests, action),
@@ -129,13 +119,12 @@ export function planClairvoyant(
   ]);
 }
 
-interface Problem extends Pick<ClairvoyantOptions, 'requests' | 'configurations'> {
-  readonly task: ServeTask;
-  readonly seed: number;
-}
-
-function searchBeam({ task, seed, requests, configurations }: Problem, price: number): Plan<ServeAction> {
-  const episode = new ServeEpisode(task, seed, { requests });
+function searchBeam(
+  episode: ServeEpisode,
+  configurations: readonly ServeAction[],
+  price: number,
+): Plan<ServeAction> {
+  const { task } = episode;
   const meanTokens = meanWindowTokens(episode);
   const knobs = llmserve.activeKnobs(task);
   let beam: Node[] = [
@@ -167,7 +156,7 @@ function searchBeam({ task, seed, requests, configurations }: Problem, price: nu
       .filter(({ value }) => value > most - PRUNE_MARGIN)
       .sort((a, b) => b.value - a.value);
   }
-  const best = beam.reduce((a, b) => (b.return > a.return ? b : a));
+  const best = bestOf(beam);
   return { actions: actionsTo(best), return: best.return };
 }
 

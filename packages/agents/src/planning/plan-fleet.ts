@@ -6,7 +6,7 @@ import {
   type FleetTask,
   holdMaskedKnobs,
 } from '@servegym/environments';
-import { bestPlan, type Plan, playWindows } from '../core/policy.ts';
+import { bestOf, type Plan, playWindows } from '../core/policy.ts';
 
 /** One pass over a plan. */
 interface Pass {
@@ -65,10 +65,12 @@ export function planFleet(
 ): FleetPlan {
   const problem = { task, seed, requests: given.requests };
   const plans = given.controllers.flatMap((controller) => {
-    const played = playController(problem, controller);
-    return [played, ...leads(task).map((lead) => playActions(problem, asked(played.actions, lead)))];
+    controller.reset();
+    const played = playPlan(problem, (step) => holdMaskedKnobs(task, controller.act(step)));
+    const ahead = leads(task).map((lead) => asked(played.actions, lead));
+    return [played, ...ahead.map((actions) => playPlan(problem, ({ stepIndex }) => actions[stepIndex]!))];
   });
-  return PASSES.reduce((plan, pass) => improvePlan(problem, plan, pass), bestPlan(plans));
+  return PASSES.reduce((plan, pass) => improvePlan(problem, plan, pass), bestOf(plans));
 }
 
 /** Actions with the replicas of the busiest of the next `lead` windows. */
@@ -132,21 +134,13 @@ function differs(one: FleetAction, other: FleetAction): boolean {
   return (Object.keys(one) as (keyof FleetAction)[]).some((knob) => one[knob] !== other[knob]);
 }
 
-function playController({ task, seed, requests }: Problem, controller: FleetController): FleetPlan {
+function playPlan({ task, seed, requests }: Problem, act: FleetController['act']): FleetPlan {
   const episode = new FleetEpisode(task, seed, requests);
   const actions: FleetAction[] = [];
-  controller.reset();
   playWindows(episode, (step) => {
-    const action = holdMaskedKnobs(task, controller.act(step));
+    const action = act(step);
     actions.push(action);
     return action;
   });
-  return { actions, return: episode.totals.reward };
-}
-
-/** Return of an episode whose actions are given. */
-function playActions({ task, seed, requests }: Problem, actions: readonly FleetAction[]): FleetPlan {
-  const episode = new FleetEpisode(task, seed, requests);
-  for (const action of actions) episode.step(action);
   return { actions, return: episode.totals.reward };
 }

@@ -59,11 +59,8 @@ export class TrafficBelief {
     let { phase: current, left, rate, tenant } = this.#present(draws);
     for (let i = 0; i < count; i++, left--) {
       if (left <= 0) {
-        current = nextPhase(draws, task.phases, current);
-        const next = task.phases[current];
-        left = draws.integer(next.windows[0], next.windows[1]);
-        rate = within(draws, next.arrivalsPerSecond);
-        tenant = within(draws, next.tenantGiB);
+        const next = begun(draws, task.phases, nextPhase(draws, task.phases, current));
+        ({ phase: current, left, rate, tenant } = next);
       }
       const { burstiness } = task.phases[current];
       phases[i] = current;
@@ -104,19 +101,11 @@ export class TrafficBelief {
   }
 
   /** The phase that is on, and for how many more windows. */
-  #present(draws: RandomStream): { phase: number; left: number; rate: number; tenant: number } {
+  #present(draws: RandomStream): ReturnType<typeof begun> {
     const { phases, windowSeconds } = this.#task;
     const { windowStarts, tenantGiB } = this.#requests;
     const seen = this.#phases.length;
-    if (seen === 0) {
-      const first = phases[0];
-      return {
-        phase: 0,
-        left: draws.integer(first.windows[0], first.windows[1]),
-        rate: within(draws, first.arrivalsPerSecond),
-        tenant: within(draws, first.tenantGiB),
-      };
-    }
+    if (seen === 0) return begun(draws, phases, 0);
     const phase = this.#phases[seen - 1];
     let start = seen - 1;
     while (start > 0 && this.#phases[start - 1] === phase) start--;
@@ -166,6 +155,13 @@ function nextPhase(draws: RandomStream, phases: readonly Phase[], current: numbe
   return draws.choose(phases.map(({ weight }, i) => (i === current ? 0 : weight)));
 }
 
+/** A phase that begins, and the windows that are left of it. */
+function begun(draws: RandomStream, phases: readonly Phase[], phase: number) {
+  const { windows, arrivalsPerSecond, tenantGiB } = phases[phase];
+  const left = draws.integer(windows[0], windows[1]);
+  return { phase, left, rate: within(draws, arrivalsPerSecond), tenant: within(draws, tenantGiB) };
+}
+
 function within(draws: RandomStream, [low, high]: readonly [number, number]): number {
   return low + draws.uniform() * (high - low);
 }
@@ -186,25 +182,16 @@ function joined(
     ahead.windowStarts.map((id) => before + id),
     seen,
   );
-  const phases = new Uint8Array(task.windows);
-  phases.set(past.phases.subarray(0, seen));
-  phases.set(ahead.phases, seen);
-  const tenantGiB = new Float64Array(task.windows);
-  tenantGiB.set(past.tenantGiB.subarray(0, seen));
-  tenantGiB.set(ahead.tenantGiB, seen);
   const ticks = origin * TICKS_PER_S;
+  const arrivalsAhead = ahead.arrivalTicks.map((tick) => tick + ticks);
   return {
-    arrivalTicks: concatenated(
-      past.arrivalTicks,
-      before,
-      ahead.arrivalTicks.map((tick) => tick + ticks),
-    ),
-    inputTokens: concatenated(past.inputTokens, before, ahead.inputTokens),
-    outputTokens: concatenated(past.outputTokens, before, ahead.outputTokens),
-    classes: concatenated(past.classes, before, ahead.classes),
+    arrivalTicks: concatenated(past.arrivalTicks, before, arrivalsAhead, total),
+    inputTokens: concatenated(past.inputTokens, before, ahead.inputTokens, total),
+    outputTokens: concatenated(past.outputTokens, before, ahead.outputTokens, total),
+    classes: concatenated(past.classes, before, ahead.classes, total),
     windowStarts,
-    phases,
-    tenantGiB,
+    phases: concatenated(past.phases, seen, ahead.phases, task.windows),
+    tenantGiB: concatenated(past.tenantGiB, seen, ahead.tenantGiB, task.windows),
     // Nothing is known of what prompts to come will share.
     ...(past.prefixes && {
       prefixes: { ...past.prefixes, offsets: offsetsUpTo(past.prefixes.offsets, before, total) },
@@ -219,12 +206,14 @@ function offsetsUpTo(offsets: Int32Array, before: number, total: number): Int32A
   return all;
 }
 
+/** The first `before` values of `past`, those `ahead`, and zeros up to a length. */
 function concatenated<Values extends Float64Array | Int32Array | Uint8Array>(
   past: Values,
   before: number,
   ahead: Values,
+  length: number,
 ): Values {
-  const all = new (past.constructor as new (length: number) => Values)(before + ahead.length);
+  const all = new (past.constructor as new (length: number) => Values)(length);
   all.set(past.subarray(0, before));
   all.set(ahead, before);
   return all;

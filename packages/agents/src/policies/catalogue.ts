@@ -20,10 +20,7 @@ export function catalogue<Action, Observation>(
   descriptions: readonly PolicyDescription[],
   create: Readonly<Record<string, (value?: number) => Policy<Action, Observation>>>,
 ): PolicyEntry<Action, Observation>[] {
-  return descriptions.flatMap((described) => {
-    const make = create[described.name];
-    return make === undefined ? [] : [{ ...described, create: make }];
-  });
+  return descriptions.map((described) => ({ ...described, create: create[described.name]! }));
 }
 
 /** A fresh policy by its name. @throws EnvironmentError `UNKNOWN_POLICY` */

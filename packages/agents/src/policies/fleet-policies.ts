@@ -466,21 +466,13 @@ export function demandPolicy(parameters: DemandParameters, name = 'cem'): FleetC
     };
     const see = (metrics: FleetObservation) => {
       const arrivals = totalArrivals(metrics);
-      const { arrived_prompt_tokens_per_second, prefix_cache_hit_rate, request_generation_tokens_mean } =
-        metrics;
-      if (arrivals === 0 || request_generation_tokens_mean === 0) return;
-      const prompt = arrived_prompt_tokens_per_second / arrivals;
-      const seen = {
-        prompt,
-        prefill: (1 - prefix_cache_hit_rate) * prompt,
-        output: request_generation_tokens_mean,
-      };
-      const { prompt: p, prefill: f, output: o } = request ?? seen;
-      request = {
-        prompt: p + NEW_WEIGHT * (seen.prompt - p),
-        prefill: f + NEW_WEIGHT * (seen.prefill - f),
-        output: o + NEW_WEIGHT * (seen.output - o),
-      };
+      const output = metrics.request_generation_tokens_mean;
+      if (arrivals === 0 || output === 0) return;
+      const prompt = metrics.arrived_prompt_tokens_per_second / arrivals;
+      const seen = { prompt, prefill: (1 - metrics.prefix_cache_hit_rate) * prompt, output };
+      const old = request ?? seen;
+      const towards = (figure: keyof MeanRequest) => old[figure] + NEW_WEIGHT * (seen[figure] - old[figure]);
+      request = { prompt: towards('prompt'), prefill: towards('prefill'), output: towards('output') };
     };
     return {
       scale(metrics, inForce, now) {

@@ -62,44 +62,39 @@ function planRecedingHorizon(
   // Before the first window nothing is known of traffic that no phases describe: imagined, it would be none.
   const isUnknown = window === 0 && task.source !== undefined;
   const given = isUnknown ? [] : configurations.map((action) => holdMaskedKnobs(task, action));
-  const tries = distinctActions([inForce, ...given, ...moves]).map(
-    (action) => new Trial(action, modeOf(action) === modeOf(inForce) ? 0 : HESITATION),
-  );
+  const tries = distinctActions([inForce, ...given, ...moves]).map((action) => ({
+    action,
+    sum: 0,
+    value: 0,
+  }));
   let candidates = tries;
   for (let future = 0; future < FUTURES; future++) {
     const requests = belief.sampleFuture(HORIZON, mixed(seed, window, future));
     const imagined = new ServeEpisode(task, seed + OTHER_DRAFTS, { requests, profile: episode.profile });
-    for (const trial of candidates) trial.play(imagined, start, meanTokens);
+    for (const trial of candidates) {
+      trial.sum += keptOver(imagined, start, trial.action, meanTokens);
+      const hesitation = modeOf(trial.action) === modeOf(inForce) ? 0 : HESITATION;
+      trial.value = trial.sum / (future + 1) - hesitation;
+    }
     candidates = candidates.toSorted((a, b) => b.value - a.value).slice(0, FINALISTS);
   }
   const rest = tries.filter((trial) => !candidates.includes(trial)).sort((a, b) => b.value - a.value);
   return [...candidates, ...rest].map(({ action, value }) => ({ action, value }));
 }
 
-class Trial {
-  readonly action: ServeAction;
-  readonly #hesitation: number;
-  #sum = 0;
-  #futures = 0;
-
-  constructor(action: ServeAction, hesitation: number) {
-    this.action = action;
-    this.#hesitation = hesitation;
-  }
-
-  get value(): number {
-    return this.#sum / this.#futures - this.#hesitation;
-  }
-
-  play(imagined: ServeEpisode, start: ServeEpisodeSnapshot, meanTokens: number): void {
-    imagined.restore(start);
-    const end = Math.min(start.window + HORIZON, imagined.task.windows);
-    let sum = 0;
-    while (imagined.window < end) sum += imagined.step(this.action);
-    sum -= backlogCost(imagined, meanTokens);
-    this.#sum += sum / (end - start.window);
-    this.#futures++;
-  }
+/** Mean reward a window of an action that is kept over the horizon, less what the backlog at its end will cost. */
+function keptOver(
+  imagined: ServeEpisode,
+  start: ServeEpisodeSnapshot,
+  action: ServeAction,
+  meanTokens: number,
+) {
+  imagined.restore(start);
+  const end = Math.min(start.window + HORIZON, imagined.task.windows);
+  let sum = 0;
+  while (imagined.window < end) sum += imagined.step(action);
+  sum -= backlogCost(imagined, meanTokens);
+  return sum / (end - start.window);
 }
 
 /** A seed for each (episode, window, future). */

@@ -7,9 +7,10 @@ import {
   serverOf,
 } from '@servegym/environments';
 import { kvMemoryGiB } from '@servegym/simulator';
-import type { Policy, PolicyStep } from '../core/policy.ts';
+import type { Policy } from '../core/policy.ts';
 import { ANY_SERVER } from '../learning/learners.ts';
 import { EpisodePolicy } from './catalogue.ts';
+import type { ServeWindow } from './steady-state.ts';
 import tunedRules from './tuned-rules.json' with { type: 'json' };
 
 /** The configuration that the rules start from: no window has been seen yet when it is chosen. */
@@ -47,7 +48,7 @@ export function heuristicPolicy(): Policy<ServeAction, ServeObservation> {
 }
 
 function ruled(
-  { observation, previousAction, stepIndex }: PolicyStep<ServeAction, ServeObservation>,
+  { observation, previousAction, stepIndex }: ServeWindow,
   tpotMs: number,
   gpuMemoryGb: number,
 ): ServeAction {
@@ -191,7 +192,10 @@ export function anyServerRule({ defaultAction }: ServeTask): ServeRule {
 const PATIENCE = 2;
 
 /** The rule on the server of a task. */
-export function playRule(task: ServeTask, { kept, parameters }: ServeRule): RuledWindow {
+export function playRule(
+  task: ServeTask,
+  { kept, parameters }: ServeRule,
+): (window: ServeWindow) => ServeAction {
   const { batchCap, rush, longPrompt, dear, kvTarget, headroomGb } = parameters;
   const depths = { FP16: parameters.fp16Depth, INT8: parameters.int8Depth, INT4: parameters.int4Depth };
   const profile = serverOf(task);
@@ -232,7 +236,3 @@ function isFast(server: ServeObservation['server'], depth: number): boolean {
   const accepted = draft_4_accepted * Math.min(1, depth / 4);
   return (decode_1_ms + depth * draft_ms) / (1 + accepted) <= interactive_tpot_ms;
 }
-
-type RuledWindow = (
-  step: Pick<PolicyStep<ServeAction, ServeObservation>, 'observation' | 'previousAction' | 'stepIndex'>,
-) => ServeAction;

@@ -18,7 +18,7 @@ import {
   weightChangeSeconds,
   weightVariant,
 } from '@servegym/simulator';
-import type { Policy, PolicyStep } from '../core/policy.ts';
+import type { Policy, SeenWindow } from '../core/policy.ts';
 import { EpisodePolicy } from './catalogue.ts';
 
 type Tier = ServeAction['quantization_tier'];
@@ -228,7 +228,7 @@ function likelihood(ratio: number, spread: number): number {
   return 1 / (1 + portableMath.pow(ratio, -1.7 / spread));
 }
 
-type Window = Pick<PolicyStep<ServeAction, ServeObservation>, 'observation' | 'previousAction' | 'stepIndex'>;
+export type ServeWindow = SeenWindow<ServeAction, ServeObservation>;
 
 /** Figures of the steady state of a precision that a learner sees. */
 const PREDICTED = ['margin', 'tpot', 'ttft', 'served', 'pool', 'room', 'load', 'depth', 'chosen'] as const;
@@ -294,7 +294,7 @@ export class SteadyAdvisor {
   }
 
   /** Call it once for each window, in order. */
-  advise({ observation: seen, previousAction: inForce, stepIndex }: Window): SteadyAdvice {
+  advise({ observation: seen, previousAction: inForce, stepIndex }: ServeWindow): SteadyAdvice {
     const server = this.#describedServer(seen.server);
     const belief = this.#belief;
     const { task, profile } = server;
@@ -369,7 +369,10 @@ export class SteadyAdvisor {
 }
 
 /** The configuration of the best steady state. */
-export function playSteadyState(task: ServeTask, profile: EngineProfile): (window: Window) => ServeAction {
+export function playSteadyState(
+  task: ServeTask,
+  profile: EngineProfile,
+): (window: ServeWindow) => ServeAction {
   const advisor = new SteadyAdvisor(task, profile);
   return (window) => advisor.advise(window).action;
 }

@@ -1,4 +1,5 @@
 import { mean } from '@servegym/simulator/statistics';
+import { turned } from '../policy.ts';
 import {
   type CheckEffort,
   type CheckedEnvironment,
@@ -12,7 +13,6 @@ import {
   type PlayedTask,
   randomActions,
   textsOf,
-  turned,
 } from './task-check.ts';
 
 /** Least gain of a step, in reward, that makes looking for a configuration worth while. */

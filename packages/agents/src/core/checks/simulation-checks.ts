@@ -1,3 +1,4 @@
+import { turned } from '../policy.ts';
 import {
   type CheckEffort,
   type CheckedEnvironment,
@@ -6,7 +7,6 @@ import {
   judge,
   keptFigure,
   type PlayedTask,
-  turned,
   valuesOf,
   wanderingActions,
 } from './task-check.ts';
@@ -71,20 +71,18 @@ export function trajectory<Action extends object>(
   return lines.join();
 }
 
+/** A figure at some values, by names. */
+interface OrderedMeans<Value> {
+  readonly id: string;
+  readonly over: readonly Value[];
+  readonly name: (value: Value) => string;
+  readonly figure: (value: Value) => number;
+}
+
 /** Checks that a figure does not fall from one of some values to the next. */
 export function orderedMeans<Value>(
   environment: CheckedEnvironment,
-  {
-    id,
-    over,
-    name,
-    figure,
-  }: {
-    readonly id: string;
-    readonly over: readonly Value[];
-    readonly name: (value: Value) => string;
-    readonly figure: (value: Value) => number;
-  },
+  { id, over, name, figure }: OrderedMeans<Value>,
 ): CheckResult {
   const figures = over.map((value) => [name(value), figure(value)] as const);
   const holds = figures.every(([, mean], i) => i === 0 || mean >= figures[i - 1]![1] * (1 - ORDER_TOLERANCE));
@@ -187,12 +185,9 @@ export function knobSwing<Figure extends string>(
 export function figureReacts<Figure extends string>(
   swings: readonly KnobSwing<Figure>[],
   figure: Figure,
-  {
-    environment,
-    id,
-    remedy,
-  }: { readonly environment: CheckedEnvironment; readonly id: string; readonly remedy: string },
+  told: { readonly environment: CheckedEnvironment; readonly id: string; readonly remedy: string },
 ): CheckResult {
+  const { environment, id, remedy } = told;
   const largest = swings.reduce((best, swing) => (swing.of[figure] > best.of[figure] ? swing : best));
   const holds = largest.of[figure] >= ANSWERS;
   const figures = { swing: largest.of[figure], by: holds ? largest.knob : 'none' };

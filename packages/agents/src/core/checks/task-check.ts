@@ -1,5 +1,6 @@
 import { RandomStream } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
+import { turned } from '../policy.ts';
 import statements from './statements.json' with { type: 'json' };
 
 type Awaitable<Answer> = Answer | Promise<Answer>;
@@ -188,11 +189,6 @@ export function valuesOf<Action>({ bins }: KnobValues<Action>): readonly Action[
   return bins.flatMap(({ values }) => values);
 }
 
-/** The action with one knob at another value. */
-export function turned<Action>(action: Action, knob: keyof Action, value: Action[keyof Action]): Action {
-  return { ...action, [knob]: value };
-}
-
 /** Sum of the rewards of an episode. */
 export function episodeReturn<Action extends object>(
   task: PlayedTask<Action>,
@@ -232,9 +228,7 @@ export function wanderingActions<Action extends object>(
   const draws = new RandomStream(seed, 'check');
   let action = defaultAction;
   return () => {
-    const drawn = knobs[draws.integer(0, knobs.length - 1)];
-    const values = valuesOf(drawn);
-    action = turned(action, drawn.knob, values[draws.integer(0, values.length - 1)]);
+    action = drawnTurn(draws, action, knobs[draws.integer(0, knobs.length - 1)]);
     return action;
   };
 }
@@ -246,13 +240,13 @@ export function randomActions<Action extends object>(
 ): () => Action {
   const draws = new RandomStream(seed, 'random actions');
   return () => {
-    let action = defaultAction;
-    for (const drawn of knobs) {
-      const values = valuesOf(drawn);
-      action = turned(action, drawn.knob, values[draws.integer(0, values.length - 1)]);
-    }
-    return action;
+    return knobs.reduce((action, knob) => drawnTurn(draws, action, knob), defaultAction);
   };
+}
+
+function drawnTurn<Action>(draws: RandomStream, action: Action, each: KnobValues<Action>): Action {
+  const values = valuesOf(each);
+  return turned(action, each.knob, values[draws.integer(0, values.length - 1)]);
 }
 
 /**
