@@ -38,22 +38,19 @@ export function llmSettings(
 ): LlmSettings {
   const baseUrl = given.baseUrl || variables.OPENAI_BASE_URL || variables.API_BASE_URL || OPENAI_URL;
   if (!/^https?:\/\//.test(baseUrl) || !URL.canParse(baseUrl)) {
-    throw new EnvironmentError(
-      'LLM_SETTINGS',
+    throw unfit(
       `Expected the address of the model's API to begin with http:// or https://, got \`${baseUrl}\``,
     );
   }
   const { username, password } = new URL(baseUrl);
   if (username !== '' || password !== '') {
-    throw new EnvironmentError(
-      'LLM_SETTINGS',
+    throw unfit(
       'Expected the address of the model’s API to be without user and password. Put the key into OPENAI_API_KEY',
     );
   }
   const apiKey = variables.OPENAI_API_KEY || variables.HF_TOKEN || '';
   if (apiKey === '' && baseUrl === OPENAI_URL) {
-    throw new EnvironmentError(
-      'LLM_SETTINGS',
+    throw unfit(
       'Expected OPENAI_API_KEY to hold a key of the OpenAI API, and it is not set. Set it, or name another server with OPENAI_BASE_URL',
     );
   }
@@ -64,6 +61,8 @@ export function llmSettings(
     model: given.model || variables.MODEL_NAME || DEFAULT_MODEL,
   };
 }
+
+const unfit = (problem: string) => new EnvironmentError('LLM_SETTINGS', problem);
 
 export interface ChatMessage {
   readonly role: 'system' | 'user' | 'assistant';

@@ -83,7 +83,8 @@ export function simdKernels(bytes = TRAINING_BYTES): Kernels {
   const simd = exports as unknown as SimdExports;
   let free = ALIGNMENT;
 
-  function offset(array: FloatArray): number {
+  function offset(array: FloatArray | null): number {
+    if (array === null) return 0;
     if (array.buffer !== memory.buffer) throw new TypeError('Expected an array that these kernels allocated');
     return array.byteOffset;
   }
@@ -108,19 +109,9 @@ export function simdKernels(bytes = TRAINING_BYTES): Kernels {
     },
 
     denseBackward(layer: DenseLayer, x, y, yGradients, xGradients, rows) {
-      simd.denseBackward(
-        offset(x),
-        offset(layer.weights),
-        offset(y),
-        offset(yGradients),
-        xGradients === null ? 0 : offset(xGradients),
-        offset(layer.weightGradients),
-        offset(layer.biasGradients),
-        rows,
-        layer.inputs,
-        layer.outputs,
-        layer.activation === 'tanh' ? 1 : 0,
-      );
+      const { weights, weightGradients, biasGradients, inputs, outputs, activation } = layer;
+      const arrays = [x, weights, y, yGradients, xGradients, weightGradients, biasGradients];
+      simd.denseBackward(...arrays.map(offset), rows, inputs, outputs, activation === 'tanh' ? 1 : 0);
     },
 
     adam(state: AdamState, { learningRate, gradientScale, step }: AdamStep) {
@@ -128,12 +119,10 @@ export function simdKernels(bytes = TRAINING_BYTES): Kernels {
       // rate * (first * c1) / (sqrt(second * c2) + epsilon), with both corrections moved out of the loop.
       const firstCorrection = 1 / (1 - beta1 ** step);
       const secondCorrection = Math.sqrt(1 / (1 - beta2 ** step));
+      const { parameters, gradients, firstMoments, secondMoments } = state;
       simd.adam(
-        offset(state.parameters),
-        offset(state.gradients),
-        offset(state.firstMoments),
-        offset(state.secondMoments),
-        state.parameters.length,
+        ...[parameters, gradients, firstMoments, secondMoments].map(offset),
+        parameters.length,
         gradientScale,
         beta1,
         beta2,

@@ -1,5 +1,6 @@
 import { type Feature, SEED_SPLITS } from '@servegym/environments';
 import { portableMath, RandomStream } from '@servegym/simulator';
+import type { WindowedEpisode } from '../core/policy.ts';
 import type { PpoTraining } from './ppo.ts';
 import type { ActorWeights } from './trained-actor.ts';
 
@@ -82,37 +83,31 @@ export interface LearningEnvironment {
 }
 
 /** Episodes of a task. */
-interface LearnedEpisodes<Action extends object, Episode extends LearnedEpisode<Action>> {
+interface LearnedEpisodes<Action extends object> {
   /** What a network sees. */
   readonly features: readonly Feature[];
   readonly codec: ActionCodec<Action>;
   /** In force right after a reset. */
   readonly initialAction: Action;
   /** Starts the episode of a trace. */
-  start(seed: number): Episode;
+  start(seed: number): LearnedEpisode<Action>;
 }
 
-interface LearnedEpisode<Action> {
-  readonly done: boolean;
-  step(action: Action): number;
-  observation(): object;
-}
+export type LearnedEpisode<Action> = Pick<WindowedEpisode<Action, object>, 'done' | 'step' | 'observation'>;
 
 /**
  * Episodes as a learner plays them. The end of an episode is a time limit: the server would go on, and whoever waits would
  * still have to be served.
  */
-export class EpisodeEnvironment<Action extends object, Episode extends LearnedEpisode<Action>>
-  implements LearningEnvironment
-{
+export class EpisodeEnvironment<Action extends object> implements LearningEnvironment {
   readonly observationSize: number;
   readonly headSizes: readonly number[];
   readonly initialBins: readonly number[];
-  readonly #episodes: LearnedEpisodes<Action, Episode>;
+  readonly #episodes: LearnedEpisodes<Action>;
   readonly #encoder: FeatureEncoder;
-  #episode: Episode | undefined;
+  #episode: LearnedEpisode<Action> | undefined;
 
-  constructor(episodes: LearnedEpisodes<Action, Episode>) {
+  constructor(episodes: LearnedEpisodes<Action>) {
     const { features, codec, initialAction } = episodes;
     this.#encoder = new FeatureEncoder(features);
     this.observationSize = this.#encoder.size;

@@ -5,7 +5,6 @@ import {
   inferencegym,
   llmserve,
   SEED_SPLITS,
-  type ServeAction,
   ServeEpisode,
   type ServeScenario,
   TraceTable,
@@ -20,7 +19,12 @@ import {
   networkMetadata,
   SERVE_LEARNER,
 } from './learners.ts';
-import { EpisodeEnvironment, type LearningEnvironment, type LearningTask } from './learning-environment.ts';
+import {
+  EpisodeEnvironment,
+  type LearnedEpisode,
+  type LearningEnvironment,
+  type LearningTask,
+} from './learning-environment.ts';
 import { PPO_DEFAULTS, type PpoRecipe } from './ppo.ts';
 import { encodeActor } from './trained-actor.ts';
 
@@ -109,6 +113,15 @@ function learned<Action extends object, Task extends { readonly id: string | num
   };
 }
 
+function episodesOf<Action extends object, Task extends { readonly id: string | number }>(
+  { environment: { features }, codec }: Learner<Action, Task>,
+  task: Task,
+  initialAction: Action,
+  start: (seed: number) => LearnedEpisode<Action>,
+) {
+  return new EpisodeEnvironment({ features, codec: codec(task), initialAction, start });
+}
+
 /** The environments that networks are trained on. */
 export const LEARNABLE = {
   llmserve: learned(
@@ -120,25 +133,18 @@ export const LEARNABLE = {
       under: { ...(Object.keys(scenario).length > 0 && { scenario: JSON.stringify(scenario) }) },
     }),
     async (task) =>
-      new EpisodeEnvironment({
-        features: llmserve.features,
-        codec: SERVE_LEARNER.codec(task),
-        initialAction: task.defaultAction,
-        start: (seed) => new ServeEpisode(task, seed),
-      }),
+      episodesOf(SERVE_LEARNER, task, task.defaultAction, (seed) => new ServeEpisode(task, seed)),
   ),
   'any-server': learned(
     'any-server',
     ANY_SERVER_LEARNER,
     SERVE_PPO,
     () => ({ settings: null }),
-    async () =>
-      new EpisodeEnvironment<ServeAction, ServeEpisode>({
-        features: ANY_SERVER_LEARNER.environment.features,
-        codec: ANY_SERVER_LEARNER.codec(llmserve.tasks.shipped.bursty_workload),
-        initialAction: llmserve.tasks.shipped.bursty_workload.defaultAction,
-        start: (seed) => new ServeEpisode(llmserve.choose({ servers: 'any', seed }), seed),
-      }),
+    async () => {
+      const task = llmserve.tasks.shipped.bursty_workload;
+      const start = (seed: number) => new ServeEpisode(llmserve.choose({ servers: 'any', seed }), seed);
+      return episodesOf(ANY_SERVER_LEARNER, task, task.defaultAction, start);
+    },
   ),
   inferencegym: learned(
     'inferencegym',
@@ -155,12 +161,8 @@ export const LEARNABLE = {
         own === undefined
           ? await inferencegym.shippedWorld()
           : new GymWorld(new TraceTable(own.rows), { [task.id]: own.calibration });
-      return new EpisodeEnvironment({
-        features: inferencegym.features,
-        codec: GYM_LEARNER.codec(task),
-        initialAction: inferencegym.defaultAction,
-        start: (seed) => new GymEpisode(task, seed, world),
-      });
+      const start = (seed: number) => new GymEpisode(task, seed, world);
+      return episodesOf(GYM_LEARNER, task, inferencegym.defaultAction, start);
     },
   ),
   fleet: learned(
@@ -168,13 +170,10 @@ export const LEARNABLE = {
     FLEET_LEARNER,
     FLEET_PPO,
     ({ task }) => ({ settings: knownTask(FLEET_LEARNER.environment, task) }),
-    async (task) =>
-      new EpisodeEnvironment({
-        features: FLEET_LEARNER.environment.features,
-        codec: FLEET_LEARNER.codec(task),
-        initialAction: task.defaultAction,
-        start: (seed) => new FleetEpisode({ ...task, windows: FLEET_WINDOWS }, seed),
-      }),
+    async (task) => {
+      const start = (seed: number) => new FleetEpisode({ ...task, windows: FLEET_WINDOWS }, seed);
+      return episodesOf(FLEET_LEARNER, task, task.defaultAction, start);
+    },
   ),
 };
 

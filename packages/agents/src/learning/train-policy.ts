@@ -48,57 +48,58 @@ export interface TrainedRun {
 
 /** Trains a policy. The same run gives the same file, bit for bit, wherever it is done. */
 export async function trainPolicy(run: TrainingRun, options: TrainingOptions = {}): Promise<TrainedRun> {
-  if (run.algorithm === 'ppo') return trainNetwork(run, options);
-  return run.algorithm === 'static' ? trainConstant(run, options) : searchPolicy(run, options);
+  const metrics: MetricsLine[] = [];
+  const onMetrics: OnMetrics = (progress) => {
+    metrics.push(progress.metrics);
+    options.onProgress?.({ ...progress, share: Math.min(1, progress.metrics.steps / run.steps) });
+  };
+  if (run.algorithm === 'static') return trainConstant(run, options);
+  const learned = await (run.algorithm === 'ppo' ? trainNetwork : searchPolicy)(run, options, onMetrics);
+  return { ...learned, finalReturn: finalReturn(metrics), metrics };
 }
 
-async function trainNetwork(run: TrainingRun, options: TrainingOptions): Promise<TrainedRun> {
-  const { threads = 1, signal, onProgress } = options;
+/** Keeps a line of metrics, and tells of it. */
+type OnMetrics = (
+  progress:
+    | Omit<Extract<TrainingProgress, { kind: 'update' }>, 'share'>
+    | Omit<Extract<TrainingProgress, { kind: 'generation' }>, 'share'>,
+) => void;
+
+async function trainNetwork(run: TrainingRun, options: TrainingOptions, onMetrics: OnMetrics) {
+  const { threads = 1, signal } = options;
   const { algorithm, steps, seed } = run;
   const learningTask = learningTaskOf(run);
-  const metrics: MetricsLine[] = [];
   const trained = await trainPpo({
     ...{ ...learningTask, steps, seed, threads, signal },
-    onUpdate(update) {
-      const line = metricsOf(update);
-      metrics.push(line);
-      onProgress?.({ kind: 'update', update, metrics: line, share: Math.min(1, update.steps / steps) });
-    },
+    onUpdate: (update) => onMetrics({ kind: 'update', update, metrics: metricsOf(update) }),
   });
   const policy = learningTask.encodeActor(trained.weights, { algorithm, steps: trained.steps, seed });
-  return { steps: trained.steps, finalReturn: finalReturn(metrics), metrics, policy };
+  return { steps: trained.steps, policy };
 }
 
 /** What is learned in rounds: parameters of an autoscaler, or the choice of precisions on any server. */
-async function searchPolicy(run: TrainingRun, options: TrainingOptions): Promise<TrainedRun> {
+async function searchPolicy(run: TrainingRun, { signal }: TrainingOptions, onMetrics: OnMetrics) {
   const { task, steps, seed, algorithm } = run;
-  const { signal, onProgress } = options;
-  const metrics: MetricsLine[] = [];
   const plan = {
     ...{ taskId: task, steps, seed, signal },
     onGeneration(generation: SearchGeneration) {
       const { steps: played, meanReturn, eliteReturn } = generation;
-      const line = {
-        steps: played,
-        mean_return: meanReturn,
-        ...(eliteReturn && { elite_return: eliteReturn }),
-      };
-      metrics.push(line);
-      onProgress?.({ kind: 'generation', generation, metrics: line, share: Math.min(1, played / steps) });
+      const elite = eliteReturn && { elite_return: eliteReturn };
+      onMetrics({
+        ...{ kind: 'generation', generation },
+        metrics: { steps: played, mean_return: meanReturn, ...elite },
+      });
     },
   };
   const trainingOf = (played: number) => ({ algorithm, steps: played, seed });
-  const done = (policy: Uint8Array, played: number) => ({
-    ...{ steps: played, finalReturn: finalReturn(metrics), metrics, policy },
-  });
   if (algorithm === 'rollout') {
     const { weights, steps: played } = await improvePrecisions(plan);
     const network = { taskId: ANY_SERVER, weights, training: trainingOf(played) };
-    return done(encodeNetwork(PRECISION_LEARNER, network), played);
+    return { steps: played, policy: encodeNetwork(PRECISION_LEARNER, network) };
   }
   const { steps: played, ...found } = await searchDemand(task as FleetTaskId, plan);
   const json = encodeJsonPolicy(FLEET_LEARNER.environment, task, found, trainingOf(played));
-  return done(Buffer.from(json), played);
+  return { steps: played, policy: Buffer.from(json) };
 }
 
 /** The best configuration that never changes. */

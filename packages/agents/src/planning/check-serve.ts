@@ -342,19 +342,6 @@ async function configurations(task: ServeTask, { traces }: CheckEffort): Promise
   return { constant, phases };
 }
 
-/** One knob at an end of its range, the others as in the default. */
-function extreme(task: Checked, settings: { hold: (action: ServeAction) => ServeAction }) {
-  return (knob: ServeKnob, end: 'least' | 'most'): Exploit<ServeAction> => {
-    const value = SERVE_CHECKED[end][knob];
-    return {
-      id: `${end}_${knob}`,
-      statement: knob === 'priority_routing' ? 'extreme_order' : 'extreme',
-      ...{ mayTie: true, values: { knob, value } },
-      actions: () => always(task, settings, { [knob]: value }),
-    };
-  };
-}
-
 /** Checks that no exploit scores as much as the default, and INT4 throughout less than the best constant. */
 async function checkServeExploits(
   task: ServeTask,
@@ -369,14 +356,28 @@ async function checkServeExploits(
     split: [{ prefill_decode_split: true }, { prefill_decode_split: false }],
     hold: (action: ServeAction) => holdMaskedKnobs(task, action),
   } as const;
-  const atEnd = extreme(checked, settings);
+  /** One knob at an end of its range, the others as in the default. */
+  const atEnd = (knob: ServeKnob, end: 'least' | 'most'): Exploit<ServeAction> => {
+    const value = SERVE_CHECKED[end][knob];
+    return {
+      id: `${end}_${knob}`,
+      statement: knob === 'priority_routing' ? 'extreme_order' : 'extreme',
+      ...{ mayTie: true, values: { knob, value } },
+      actions: () => always(checked, settings, { [knob]: value }),
+    };
+  };
   const exploits = [
     ...commonExploits<ServeAction>(checked, settings),
     ...llmserve.knobs.flatMap((knob) => [atEnd(knob, 'least'), atEnd(knob, 'most')]),
   ];
   const results = await checkExploits(checked, exploits, constant);
   const int4 = bestInt4Constant(task, constant, traces.few);
-  return int4 === undefined ? results : [...results, await int4Loses(checked, int4, constant)];
+  if (int4 === undefined) return results;
+  const kept = async (action: ServeAction) =>
+    (await meanGrade(checked, Array<ServeAction>(task.windows).fill(action))).score;
+  const [score, best] = [await kept(int4), await kept(constant)];
+  const figures = { score, best_constant_score: best, action: JSON.stringify(int4) };
+  return [...results, judge('llmserve', { id: 'int4_tuned', holds: score < best, figures })];
 }
 
 /**
@@ -393,12 +394,4 @@ export function bestInt4Constant(
   const seeds = Array.from({ length: traces }, (_, i) => SEED_SPLITS.train.first + i);
   const knobs = checked.knobs.filter(({ knob }) => knob !== 'quantization_tier');
   return climbKnobs(checked, seeds, turned(good, 'quantization_tier', 'INT4'), { knobs, sweeps: 1 }).plan;
-}
-
-async function int4Loses(task: Checked, int4: ServeAction, good: ServeAction): Promise<CheckResult> {
-  const kept = async (action: ServeAction) =>
-    (await meanGrade(task, Array<ServeAction>(task.windows).fill(action))).score;
-  const [score, best] = [await kept(int4), await kept(good)];
-  const figures = { score, best_constant_score: best, action: JSON.stringify(int4) };
-  return judge('llmserve', { id: 'int4_tuned', holds: score < best, figures });
 }

@@ -15,6 +15,7 @@ import {
   type ServeTask,
 } from '@servegym/environments';
 import type { CheckedEpisode, CheckedTask, KnobValues, PlayedTask } from '../core/checks/task-check.ts';
+import type { WindowedEpisode } from '../core/policy.ts';
 import checkedKnobs from './checked-knobs.json' with { type: 'json' };
 
 /** Knobs of an environment as checks turn them: all at an end of their range, and the values that are compared. */
@@ -28,11 +29,7 @@ export const SERVE_CHECKED = checkedKnobs.llmserve as unknown as CheckedKnobs<Se
 export const GYM_CHECKED = checkedKnobs.inferencegym as unknown as CheckedKnobs<GymAction>;
 
 /** An episode that can be brought back to where it was. */
-interface ForkableEpisode<Action> {
-  readonly done: boolean;
-  readonly window: number;
-  step(action: Action): number;
-  observation(): object;
+interface ForkableEpisode<Action> extends WindowedEpisode<Action, object> {
   snapshot(): unknown;
   restore(state: never): void;
 }
@@ -62,15 +59,11 @@ function checkedEpisode<Action, Episode extends ForkableEpisode<Action>>(
 }
 
 /** Plays an episode to its end. Answers the means of figures over the windows from `first` on. */
-function meansOf<
-  Action,
-  Episode extends { readonly done: boolean; step(action: Action): number },
-  Figure extends string,
->(
-  episode: Episode,
+function meansOf<Action, Figure extends string>(
+  episode: { readonly done: boolean; step(action: Action): number },
   actionOf: (window: number) => Action,
   first: number,
-  figuresOf: (episode: Episode) => Readonly<Record<Figure, number>>,
+  figuresOf: () => Readonly<Record<Figure, number>>,
   onWindow: () => void,
 ): Record<Figure, number> {
   const sums = {} as Record<Figure, number>;
@@ -80,7 +73,7 @@ function meansOf<
     onWindow();
     window++;
     if (window <= first) continue;
-    for (const [figure, value] of Object.entries(figuresOf(episode)) as [Figure, number][]) {
+    for (const [figure, value] of Object.entries(figuresOf()) as [Figure, number][]) {
       sums[figure] = (sums[figure] ?? 0) + value;
     }
   }
@@ -124,7 +117,7 @@ function measureServe(task: ServeTask, seed: number, actionOf: (window: number) 
     episode,
     actionOf,
     Math.floor(SETTLED * task.windows),
-    ({ metrics }) => {
+    () => {
       const seen = episode.observation();
       return {
         queueDepth: seen.queue_depth,
@@ -136,7 +129,7 @@ function measureServe(task: ServeTask, seed: number, actionOf: (window: number) 
         sloCompliance: seen.slo_compliance_rate,
         gpuMemoryGb: seen.gpu_memory_used_gb,
         costPer1k: seen.estimated_cost_per_1k,
-        interactiveTtftMs: metrics.classes[0].ttft.percentile(99),
+        interactiveTtftMs: episode.metrics.classes[0].ttft.percentile(99),
       };
     },
     () => {

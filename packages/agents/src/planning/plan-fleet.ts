@@ -45,13 +45,6 @@ const leads = (task: FleetTask) => [1, Math.max(1, coldStartWindows(task) - 1)];
 
 type FleetPlan = Plan<FleetAction>;
 
-/** A task with the requests of a seed. */
-interface Problem {
-  readonly task: FleetTask;
-  readonly seed: number;
-  readonly requests: FleetRequests;
-}
-
 /**
  * A good sequence of settings for requests that are known in advance. The actions of each controller are played as they
  * came and some windows earlier, as if it had known; the best of these is then changed, two windows at a time, wherever
@@ -63,14 +56,14 @@ export function planFleet(
   seed: number,
   given: { readonly requests: FleetRequests; readonly controllers: readonly FleetController[] },
 ): FleetPlan {
-  const problem = { task, seed, requests: given.requests };
+  const begun = () => new FleetEpisode(task, seed, given.requests);
   const plans = given.controllers.flatMap((controller) => {
     controller.reset();
-    const played = playPlan(problem, (step) => holdMaskedKnobs(task, controller.act(step)));
+    const played = playPlan(begun(), (step) => holdMaskedKnobs(task, controller.act(step)));
     const ahead = leads(task).map((lead) => asked(played.actions, lead));
-    return [played, ...ahead.map((actions) => playPlan(problem, ({ stepIndex }) => actions[stepIndex]!))];
+    return [played, ...ahead.map((actions) => playPlan(begun(), ({ stepIndex }) => actions[stepIndex]!))];
   });
-  return PASSES.reduce((plan, pass) => improvePlan(problem, plan, pass), bestOf(plans));
+  return PASSES.reduce((plan, pass) => improvePlan(begun(), plan, pass), bestOf(plans));
 }
 
 /** Actions with the replicas of the busiest of the next `lead` windows. */
@@ -82,9 +75,9 @@ function asked(actions: readonly FleetAction[], lead: number): FleetAction[] {
 }
 
 /** The plan with the changes of a pass that earn; itself where they do not pay in the end. */
-function improvePlan({ task, seed, requests }: Problem, start: FleetPlan, pass: Pass): FleetPlan {
+function improvePlan(episode: FleetEpisode, start: FleetPlan, pass: Pass): FleetPlan {
+  const { task } = episode;
   const plan = start.actions.slice();
-  const episode = new FleetEpisode(task, seed, requests);
   while (!episode.done) {
     const from = episode.window;
     const to = Math.min(task.windows, from + pass.changedWindows);
@@ -134,8 +127,7 @@ function differs(one: FleetAction, other: FleetAction): boolean {
   return (Object.keys(one) as (keyof FleetAction)[]).some((knob) => one[knob] !== other[knob]);
 }
 
-function playPlan({ task, seed, requests }: Problem, act: FleetController['act']): FleetPlan {
-  const episode = new FleetEpisode(task, seed, requests);
+function playPlan(episode: FleetEpisode, act: FleetController['act']): FleetPlan {
   const actions: FleetAction[] = [];
   playWindows(episode, (step) => {
     const action = act(step);

@@ -23,17 +23,22 @@ export function catalogue<Action, Observation>(
   return descriptions.map((described) => ({ ...described, create: create[described.name]! }));
 }
 
-/** A fresh policy by its name. @throws EnvironmentError `UNKNOWN_POLICY` */
+/**
+ * A fresh policy by its name, with a number behind it where `numbered`: `hpa`, `hpa:30`.
+ * @throws EnvironmentError `UNKNOWN_POLICY`
+ */
 export function createFrom<Action, Observation>(
   entries: readonly PolicyEntry<Action, Observation>[],
-  name: string,
+  spec: string,
+  numbered = false,
 ): Policy<Action, Observation> {
+  const [name, value, ...rest] = numbered ? spec.split(':') : [spec];
+  const number = value === undefined ? undefined : Number(value);
+  const isNumber = number === undefined || (number > 0 && Number.isFinite(number));
   const entry = entries.find((known) => known.name === name);
-  if (entry !== undefined) return entry.create();
-  throw unknownPolicy(
-    entries.map((known) => known.name),
-    name,
-  );
+  if (entry !== undefined && rest.length === 0 && isNumber) return entry.create(number);
+  const names = entries.map((known) => (numbered ? `${known.name}[:number]` : known.name));
+  throw unknownPolicy(names, spec);
 }
 
 export function unknownPolicy(known: readonly string[], got: string): EnvironmentError {

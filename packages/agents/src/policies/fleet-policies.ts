@@ -20,7 +20,7 @@ import { z } from 'zod';
 import type { Policy } from '../core/policy.ts';
 import { decodePolicy, FLEET_LEARNER, jsonPolicy } from '../learning/learners.ts';
 import anyServer from './any-fleet.json' with { type: 'json' };
-import { catalogue, unknownPolicy } from './catalogue.ts';
+import { catalogue, createFrom, unknownPolicy } from './catalogue.ts';
 import policies from './policies.json' with { type: 'json' };
 
 /** Sequences of the largest profiled decode batch. */
@@ -291,15 +291,7 @@ export const FLEET_POLICIES = catalogue<FleetAction, FleetObservation>(policies.
  * @throws EnvironmentError `UNKNOWN_POLICY`
  */
 export function createFleetPolicy(spec: string): FleetPolicy {
-  const [name, value, ...rest] = spec.split(':');
-  const known = FLEET_POLICIES.find((entry) => entry.name === name);
-  const number = value === undefined ? undefined : Number(value);
-  const isNumber = number === undefined || (number > 0 && Number.isFinite(number));
-  if (known !== undefined && rest.length === 0 && isNumber) return known.create(number);
-  throw unknownPolicy(
-    FLEET_POLICIES.map((each) => `${each.name}[:number]`),
-    spec,
-  );
+  return createFrom(FLEET_POLICIES, spec, true);
 }
 
 /**

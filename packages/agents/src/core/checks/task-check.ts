@@ -1,6 +1,6 @@
 import { RandomStream } from '@servegym/simulator';
 import { mean } from '@servegym/simulator/statistics';
-import { turned } from '../policy.ts';
+import { turned, type WindowedEpisode } from '../policy.ts';
 import statements from './statements.json' with { type: 'json' };
 
 type Awaitable<Answer> = Answer | Promise<Answer>;
@@ -141,13 +141,7 @@ export interface KnobValues<Action> {
 }
 
 /** An episode of a task, window by window. */
-export interface CheckedEpisode<Action> {
-  readonly done: boolean;
-  /** Windows played. */
-  readonly window: number;
-  /** Plays a window. Answers its reward. */
-  step(action: Action): number;
-  observation(): object;
+export interface CheckedEpisode<Action> extends Omit<WindowedEpisode<Action, object>, 'action'> {
   /** Requests that have arrived, less those that were served, failed, were refused or are in the server. */
   unaccounted(): number;
   /** Brings an episode back to the state of now, as often as it is called; only the one given last may be played. */
