@@ -52,7 +52,6 @@ const GYM_SERVING: GymAction = {
   ...{ batch_size: 256, kv_budget: 0.7, spec_length: 2, quant_tier: 1, prefill_disagg: true },
 };
 
-/** The policies of `inferencegym`. */
 const GYM_POLICIES = catalogue<GymAction, GymObservation>(policies.inferencegym, {
   random: () => randomPolicy<GymAction>(drawAction),
   default: () => constantPolicy('default', () => inferencegym.defaultAction),

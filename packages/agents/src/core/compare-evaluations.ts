@@ -50,7 +50,6 @@ export function compareEvaluations(evaluations: readonly Evaluation[]) {
   };
 }
 
-/** Two policies, on each task and over all of them. */
 function comparePair(a: Evaluation, b: Evaluation, measure: Measure) {
   if (episodesPlayed(a) !== episodesPlayed(b)) {
     throw new RangeError(`Expected ${a.policy} and ${b.policy} to have played the same tasks and seeds`);

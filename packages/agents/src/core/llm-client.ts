@@ -93,9 +93,7 @@ export class LlmClient {
     format: null as AnswerFormat | null,
   };
   #client: Promise<OpenAI> | undefined;
-  /** Index of the format in use. */
   #format = 0;
-  /** Questions without an answer since the last answer. */
   #silences = 0;
 
   constructor(settings: LlmSettings) {

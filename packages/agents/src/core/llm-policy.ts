@@ -42,9 +42,7 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
   };
   readonly #answerer: LlmAnswerer;
   readonly #environment: PromptedEnvironment<Action, Observation>;
-  readonly #history: number;
-  readonly #decideEvery: number;
-  readonly #mayAsk: () => boolean;
+  readonly #options: Required<LlmPolicyOptions>;
   readonly #actionSchema: JsonSchema;
   /** That of the task: the action's, but for masked knobs. */
   #schema: JsonSchema;
@@ -60,9 +58,7 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
   ) {
     this.#answerer = answerer;
     this.#environment = environment;
-    this.#history = history;
-    this.#decideEvery = decideEvery;
-    this.#mayAsk = mayAsk;
+    this.#options = { history, decideEvery, mayAsk };
     this.#actionSchema = strictSchema(environment.action);
     this.#schema = this.#actionSchema;
   }
@@ -83,7 +79,8 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
   }
 
   async act(step: PolicyStep<Action, Observation>): Promise<Action> {
-    const isAsked = step.stepIndex % this.#decideEvery === 0 && this.#mayAsk();
+    const { decideEvery, mayAsk } = this.#options;
+    const isAsked = step.stepIndex % decideEvery === 0 && mayAsk();
     this.#keptBecause = null;
     const action = isAsked ? await this.#decide(step) : step.previousAction;
     this.watch(step, action);
@@ -95,7 +92,7 @@ export class LlmPolicy<Action, Observation> implements AsyncPolicy<Action, Obser
     // The reward of a window comes with the next observation.
     if (last !== undefined) this.#windows[this.#windows.length - 1] = { ...last, reward };
     this.#windows.push({ stepIndex, observation, action, reward: null });
-    if (this.#windows.length > this.#history) this.#windows.shift();
+    if (this.#windows.length > this.#options.history) this.#windows.shift();
   }
 
   async #decide(step: PolicyStep<Action, Observation>): Promise<Action> {
@@ -233,7 +230,6 @@ function windowPrompt(history: readonly RememberedWindow[], current: RememberedW
   ].join('\n');
 }
 
-/** The figures of an observation or an action, in the order of their fields. */
 function cells(value: unknown): string {
   return shownOf(value as object)
     .map(([, each]) => {
@@ -274,7 +270,6 @@ function maskedValues(task: DescribedTask): Readonly<Record<string, unknown>> {
   return Object.fromEntries(named.map((knob) => [knob, defaults[knob]]));
 }
 
-/** A schema of answers that leaves masked knobs one value each. */
 function narrowedSchema(schema: JsonSchema, masked: Readonly<Record<string, unknown>>): JsonSchema {
   const properties = { ...(schema.properties as Readonly<Record<string, JsonSchema>>) };
   for (const [knob, value] of Object.entries(masked)) {
@@ -284,7 +279,6 @@ function narrowedSchema(schema: JsonSchema, masked: Readonly<Record<string, unkn
   return { ...schema, properties };
 }
 
-/** Complaints about masked knobs that an answer turns. */
 function maskComplaints(action: object, masked: Readonly<Record<string, unknown>>): string[] {
   const set = action as Readonly<Record<string, unknown>>;
   return Object.entries(masked)

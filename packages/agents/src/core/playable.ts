@@ -94,7 +94,6 @@ export interface PlayInputs {
   readonly table?: OwnTable | undefined;
 }
 
-/** Sums over the windows of an episode. */
 const noService = () => ({ compliant: 0, tokens: 0, usd: 0, preemptions: 0 });
 
 /** Adds what a window says of the service. */

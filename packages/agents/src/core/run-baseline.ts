@@ -58,7 +58,6 @@ export type BaselineTask = Awaited<ReturnType<typeof playTask>>;
 /** A baseline that was played. */
 export type BaselineResult = Awaited<ReturnType<typeof runBaseline>>;
 
-/** Steps of an episode without an end. */
 const ENDLESS_STEPS = 10;
 
 /**
@@ -108,17 +107,19 @@ function modelPolicy(
   client: LlmClient,
   taskId: string | number | null,
   { environment, maxSteps = Number.POSITIVE_INFINITY }: BaselinePlan,
-  { history, decideEvery, maxCalls = Number.POSITIVE_INFINITY, timeBudgetSeconds }: BaselineModel,
+  model: BaselineModel,
   startedMs: number,
 ): LlmPolicy<object, object> {
+  const {
+    history,
+    maxCalls = Number.POSITIVE_INFINITY,
+    timeBudgetSeconds = Number.POSITIVE_INFINITY,
+  } = model;
   const task = environment.tasks?.find(({ id }) => id === taskId);
   const length = Number(task?.windows ?? task?.episode_length ?? ENDLESS_STEPS);
-  const budgetMs = 1000 * (timeBudgetSeconds ?? Number.POSITIVE_INFINITY);
-  return new LlmPolicy(environment, client, {
-    history,
-    decideEvery: decideEvery ?? Math.max(1, Math.ceil(Math.min(maxSteps, length) / maxCalls)),
-    mayAsk: () => performance.now() - startedMs < budgetMs,
-  });
+  const { decideEvery = Math.max(1, Math.ceil(Math.min(maxSteps, length) / maxCalls)) } = model;
+  const mayAsk = () => performance.now() - startedMs < 1000 * timeBudgetSeconds;
+  return new LlmPolicy(environment, client, { history, decideEvery, mayAsk });
 }
 
 async function playTask(

@@ -152,7 +152,6 @@ export async function searchDemand(
   return { parameters: parametersOf(search.likeliest()), steps: played };
 }
 
-/** Share of the requests that were in time. */
 const attainment = ({ attained, requests }: { readonly attained: number; readonly requests: number }) =>
   requests === 0 ? 1 : attained / requests;
 

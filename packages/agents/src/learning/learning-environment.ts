@@ -89,7 +89,6 @@ interface LearnedEpisodes<Action extends object> {
   readonly codec: ActionCodec<Action>;
   /** In force right after a reset. */
   readonly initialAction: Action;
-  /** Starts the episode of a trace. */
   start(seed: number): LearnedEpisode<Action>;
 }
 

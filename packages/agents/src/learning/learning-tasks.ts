@@ -43,7 +43,6 @@ export const SERVE_PPO = {
   entropyCoef: [0.003, 0],
 } as const satisfies PpoRecipe;
 
-/** Recipe of PPO for `fleet`. */
 const FLEET_PPO = {
   ...TASK_PPO,
   environments: 16,
@@ -52,7 +51,6 @@ const FLEET_PPO = {
   entropyCoef: [0.003, 0],
 } as const satisfies PpoRecipe;
 
-/** Recipe of PPO for `inferencegym`. */
 const GYM_PPO = {
   ...TASK_PPO,
   environments: 16,
@@ -85,7 +83,6 @@ interface Planned<Settings> {
   readonly under?: Readonly<Record<string, string>>;
 }
 
-/** An environment as networks are trained on it. */
 function learned<Action extends object, Task extends { readonly id: string | number }, Settings>(
   name: string,
   learner: Learner<Action, Task>,

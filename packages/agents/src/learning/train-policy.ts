@@ -24,15 +24,16 @@ export interface TrainingOptions {
   readonly onProgress?: (progress: TrainingProgress) => void;
 }
 
+/** A step of a training that has a line of metrics. */
+type MeasuredStep =
+  | { readonly kind: 'update'; readonly update: PpoUpdate; readonly metrics: MetricsLine }
+  | { readonly kind: 'generation'; readonly generation: SearchGeneration; readonly metrics: MetricsLine };
+
 /** One step of a training. */
 export type TrainingProgress = {
   /** Share of the whole training that is done. 0 where it cannot be told. */
   readonly share: number;
-} & (
-  | { readonly kind: 'update'; readonly update: PpoUpdate; readonly metrics: MetricsLine }
-  | { readonly kind: 'generation'; readonly generation: SearchGeneration; readonly metrics: MetricsLine }
-  | { readonly kind: 'constant'; readonly found: TunedConstant }
-);
+} & (MeasuredStep | { readonly kind: 'constant'; readonly found: TunedConstant });
 
 /** A policy, and how its training went. */
 export interface TrainedRun {
@@ -49,9 +50,9 @@ export interface TrainedRun {
 /** Trains a policy. The same run gives the same file, bit for bit, wherever it is done. */
 export async function trainPolicy(run: TrainingRun, options: TrainingOptions = {}): Promise<TrainedRun> {
   const metrics: MetricsLine[] = [];
-  const onMetrics: OnMetrics = (progress) => {
-    metrics.push(progress.metrics);
-    options.onProgress?.({ ...progress, share: Math.min(1, progress.metrics.steps / run.steps) });
+  const onMetrics: OnMetrics = (step) => {
+    metrics.push(step.metrics);
+    options.onProgress?.({ ...step, share: Math.min(1, step.metrics.steps / run.steps) });
   };
   if (run.algorithm === 'static') return trainConstant(run, options);
   const learned = await (run.algorithm === 'ppo' ? trainNetwork : searchPolicy)(run, options, onMetrics);
@@ -59,11 +60,7 @@ export async function trainPolicy(run: TrainingRun, options: TrainingOptions = {
 }
 
 /** Keeps a line of metrics, and tells of it. */
-type OnMetrics = (
-  progress:
-    | Omit<Extract<TrainingProgress, { kind: 'update' }>, 'share'>
-    | Omit<Extract<TrainingProgress, { kind: 'generation' }>, 'share'>,
-) => void;
+type OnMetrics = (step: MeasuredStep) => void;
 
 async function trainNetwork(run: TrainingRun, options: TrainingOptions, onMetrics: OnMetrics) {
   const { threads = 1, signal } = options;

@@ -223,7 +223,6 @@ function checkServeReaction(
   });
 }
 
-/** Checks that there is something to find, and something to adapt to. */
 async function checkGame(
   task: ServeTask,
   checked: Checked,

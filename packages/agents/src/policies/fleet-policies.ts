@@ -91,16 +91,6 @@ export type FleetPolicy = Policy<FleetAction, FleetObservation>;
 const reference = (taskId: string) => fleet.anchors.reference(taskId);
 
 /**
- * As many replicas all the time, with the other settings of the task.
- * @param asked by default the best in training on the task that is played; the task's own where nothing is recorded
- */
-function staticReplicas(asked?: number): ScalingPolicy {
-  return {
-    scale: ({ task_id: id }, inForce) => asked ?? reference(id)?.constantReplicas ?? inForce.replicas!,
-  };
-}
-
-/**
  * `rateRule` with the parameters that were tuned for the task it plays, where there are any.
  * @param asked tokens a replica, held on every task
  */
@@ -252,8 +242,11 @@ const QUEUE_TARGET = 5;
 
 /** The policies of `fleet`. Each may have a number behind its name: `hpa`, `hpa:30`, `static:8`. */
 export const FLEET_POLICIES = catalogue<FleetAction, FleetObservation>(policies.fleet, {
-  static: (replicas) =>
-    scalingController(replicas === undefined ? 'static' : `static:${replicas}`, staticReplicas(replicas)),
+  // As many replicas all the time: by default the best in training on the task; the task's own where nothing is recorded.
+  static: (asked) =>
+    scalingController(asked === undefined ? 'static' : `static:${asked}`, {
+      scale: ({ task_id: id }, inForce) => asked ?? reference(id)?.constantReplicas ?? inForce.replicas!,
+    }),
   hpa: (target) => hpaInFlight(target),
   keda: (targetPerReplica = QUEUE_TARGET) =>
     scalingController(

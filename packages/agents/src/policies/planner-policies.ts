@@ -113,12 +113,8 @@ export type MpcName = 'mpc' | 'mpc-unshifted';
  */
 export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
   readonly name: MpcName;
-  #twin: ServeEpisode | null = null;
-  #described = '';
-  #played: ServeAction[] = [];
-  #belief: TrafficBelief | null = null;
   readonly #given: readonly ServeAction[] | undefined;
-  #configurations: readonly ServeAction[] = [];
+  #episode: TwinnedEpisode | undefined;
   #alternatives: readonly Alternative[] = [];
 
   /** @param configurations those that are always considered; by default the ones recorded for the task */
@@ -132,17 +128,18 @@ export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
     const { shift: _, profile: __, rate_scale: ___, ...unshifted } = resetOptions ?? {};
     const task = this.name === 'mpc' ? world : llmserve.choose({ ...unshifted, task_id: taskId });
     const requests = llmserve.drawRequests(world, seed);
-    this.#twin = new ServeEpisode(task, seed, { requests });
-    this.#described = '';
-    this.#played = [];
-    this.#belief = new TrafficBelief(task, requests);
-    this.#configurations = this.#given ?? llmserve.anchors.configurations(task);
+    this.#episode = {
+      twin: new ServeEpisode(task, seed, { requests }),
+      belief: new TrafficBelief(task, requests),
+      configurations: this.#given ?? llmserve.anchors.configurations(task),
+      ...{ played: [], described: '' },
+    };
     this.#alternatives = [];
   }
 
   act(step: PolicyStep<ServeAction, ServeObservation>): ServeAction {
-    const { twin, belief } = this.#keptUp(step);
-    this.#alternatives = planRecedingHorizon(twin, belief, this.#configurations);
+    const { twin, belief, configurations } = this.#keptUp(step);
+    this.#alternatives = planRecedingHorizon(twin, belief, configurations);
     return this.#alternatives[0].action;
   }
 
@@ -156,25 +153,35 @@ export class MpcPolicy implements Policy<ServeAction, ServeObservation> {
     return { alternatives: this.#alternatives };
   }
 
-  /** The twin and what is believed of the traffic, after the windows played so far. */
+  /** The episode after the windows played so far. */
   #keptUp({ previousAction, observation, stepIndex }: PolicyStep<ServeAction, ServeObservation>) {
-    const belief = this.#belief;
-    if (this.#twin === null || belief === null) throw new TypeError('Expected `reset` before `act`');
-    while (this.#twin.window < stepIndex) {
-      this.#played.push(previousAction);
-      this.#twin.step(previousAction);
-      belief.observe();
+    const episode = this.#episode;
+    if (episode === undefined) throw new TypeError('Expected `reset` before `act`');
+    while (episode.twin.window < stepIndex) {
+      episode.played.push(previousAction);
+      episode.twin.step(previousAction);
+      episode.belief.observe();
     }
-    const { task, seed, requests } = this.#twin;
+    const { task, seed, requests } = episode.twin;
     const described = JSON.stringify(observation.server);
-    if (task.serverFrom !== undefined && described !== this.#described) {
+    if (task.serverFrom !== undefined && described !== episode.described) {
       const profile = llmserve.describedProfile(task, serverOf(task), observation.server);
-      this.#twin = new ServeEpisode(task, seed, { requests, profile });
-      for (const action of this.#played) this.#twin.step(action);
-      this.#described = described;
+      episode.twin = new ServeEpisode(task, seed, { requests, profile });
+      for (const action of episode.played) episode.twin.step(action);
+      episode.described = described;
     }
-    return { twin: this.#twin, belief };
+    return episode;
   }
+}
+
+/** An episode on the simulated twin, with what is believed of the traffic. */
+interface TwinnedEpisode {
+  twin: ServeEpisode;
+  readonly belief: TrafficBelief;
+  readonly configurations: readonly ServeAction[];
+  readonly played: ServeAction[];
+  /** The server that the twin was made for. */
+  described: string;
 }
 
 /** Plays the plan of `planClairvoyant`, which knows all traffic to come: no fair opponent, but what others are held against. */

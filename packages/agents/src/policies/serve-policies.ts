@@ -40,7 +40,6 @@ export type ShippedName = (typeof SHIPPED_NAMES)[number];
 /** The shipped policy that runs any server. */
 const ANY_SERVER_POLICY = 'any-server';
 
-/** Folder of the shipped policies. */
 const SHIPPED_FOLDER = new URL('../../weights/', import.meta.url);
 
 /** File of the shipped policy of a task. */
@@ -52,15 +51,12 @@ export function shippedFile(name: ShippedName, taskId: TaskId): URL {
  * Plays every task with what was trained for it. Its reset throws EnvironmentError `OTHER_TASK` for a task that nothing was
  * trained for.
  */
-function shippedPolicy(
-  name: ShippedName,
-  load: (file: Uint8Array) => { readonly policy: Policy<ServeAction, ServeObservation> },
-): Policy<ServeAction, ServeObservation> {
-  const loaded = new Map<TaskId, Policy<ServeAction, ServeObservation>>();
+function shippedPolicy(name: ShippedName): ServePolicy {
+  const loaded = new Map<TaskId, ServePolicy>();
   return new EpisodePolicy(name, (episode) => {
     const taskId = llmserve.tasks.shippedIds.find((id) => id === episode.taskId);
     if (taskId === undefined) throw otherTask(llmserve.tasks.shippedIds.join(' or '), episode.taskId);
-    const policy = loaded.get(taskId) ?? load(readFileSync(shippedFile(name, taskId))).policy;
+    const policy = loaded.get(taskId) ?? loadServePolicy(readFileSync(shippedFile(name, taskId))).policy;
     loaded.set(taskId, policy);
     policy.reset(episode);
     return (step) => policy.act(step);
@@ -78,7 +74,7 @@ export const SERVE_POLICIES = catalogue<ServeAction, ServeObservation>(policies.
   mpc: () => new MpcPolicy(),
   'mpc-unshifted': () => new MpcPolicy(undefined, 'mpc-unshifted'),
   oracle: () => new OraclePolicy(),
-  ...Object.fromEntries(SHIPPED_NAMES.map((name) => [name, () => shippedPolicy(name, loadServePolicy)])),
+  ...Object.fromEntries(SHIPPED_NAMES.map((name) => [name, () => shippedPolicy(name)])),
   [ANY_SERVER_POLICY]: () =>
     loadServePolicy(readFileSync(new URL(`${ANY_SERVER_POLICY}.safetensors`, SHIPPED_FOLDER))).policy,
 });

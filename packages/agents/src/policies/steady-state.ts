@@ -397,7 +397,6 @@ interface Served {
   readonly left: number;
 }
 
-/** Takes in the last window. */
 function watch(server: Server, belief: Belief, windows: Served[], seen: ServeObservation, tier: Tier): void {
   const { request_arrival_rate: arrived, mean_prompt_length: prompt, queue_depth: queue } = seen;
   const towards = (old: number, next: number, weight: number) =>
