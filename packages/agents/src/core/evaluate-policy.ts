@@ -124,10 +124,7 @@ export async function playTask<Action, Observation>(
   policy: AsyncPolicy<Action, Observation>,
   taskId: string | number,
   seeds: readonly number[],
-  {
-    onEpisode,
-    onWindow,
-  }: { readonly onEpisode?: (episode: EpisodeResult) => void; readonly onWindow?: () => void } = {},
+  watcher: { readonly onEpisode?: (episode: EpisodeResult) => void; readonly onWindow?: () => void } = {},
 ) {
   if (seeds.length === 0) throw new RangeError('Expected at least one seed to evaluate on');
   const { grade, meter } = environment;
@@ -138,15 +135,11 @@ export async function playTask<Action, Observation>(
   try {
     for (const seed of seeds) {
       const service = meter(taskId);
-      const plan = {
-        taskId,
-        seed,
-        initialAction: environment.initialAction(taskId),
-        resetOptions: environment.scenario,
-      };
+      const initialAction = environment.initialAction(taskId);
+      const plan = { taskId, seed, initialAction, resetOptions: environment.scenario };
       const played = await playEpisode(instance, policy, plan, (window) => {
         service.see(window);
-        onWindow?.();
+        watcher.onWindow?.();
       });
       const { score, breakdown } = await grade({ reset: { task_id: taskId, seed }, actions: played.actions });
       const episode = {
@@ -157,7 +150,7 @@ export async function playTask<Action, Observation>(
       };
       episodes.push(episode);
       wallSeconds += played.wallSeconds;
-      onEpisode?.(episode);
+      watcher.onEpisode?.(episode);
     }
   } finally {
     await instance.close?.();

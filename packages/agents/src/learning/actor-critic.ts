@@ -174,20 +174,12 @@ export class ActorCritic {
     this.actorParameterCount = parameterCount(actorSizes);
     const count = this.actorParameterCount + parameterCount(criticSizes);
     const [parameters, gradients] = [kernels.allocate(count), kernels.allocate(count)];
-    this.adam = {
-      parameters,
-      gradients,
-      firstMoments: kernels.allocate(count),
-      secondMoments: kernels.allocate(count),
+    const [firstMoments, secondMoments] = [kernels.allocate(count), kernels.allocate(count)];
+    this.adam = { parameters, gradients, firstMoments, secondMoments };
+    const network = (sizes: LayerSizes, start: number, end: number) => {
+      const own = [parameters.subarray(start, end), gradients.subarray(start, end)] as const;
+      return new MultilayerPerceptron(kernels, sizes, ...own, maxRows);
     };
-    const network = (sizes: LayerSizes, start: number, end: number) =>
-      new MultilayerPerceptron(
-        kernels,
-        sizes,
-        parameters.subarray(start, end),
-        gradients.subarray(start, end),
-        maxRows,
-      );
     this.actor = network(actorSizes, 0, this.actorParameterCount);
     this.critic = network(criticSizes, this.actorParameterCount, count);
   }

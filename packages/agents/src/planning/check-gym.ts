@@ -1,10 +1,10 @@
 import {
+  firstSeeds,
   type GymAction,
   GymEpisode,
   type GymTask,
   type GymWorld,
   inferencegym,
-  SEED_SPLITS,
 } from '@servegym/environments';
 import { mean } from '@servegym/simulator/statistics';
 import {
@@ -76,7 +76,7 @@ export function checkGymTask(
 
 /** The configuration that earns most on training traffic when it is kept, one knob at a time, from two starts. */
 function bestConstant(world: GymWorld, task: GymTask, checked: Checked, { traces }: CheckEffort): GymAction {
-  const seeds = Array.from({ length: traces.many }, (_, i) => SEED_SPLITS.train.first + i);
+  const seeds = firstSeeds('train', traces.many);
   const climbed = [defaultAction, world.calibration(task).best].map((start) =>
     climbKnobs(checked, seeds, start),
   );
@@ -202,7 +202,7 @@ function tuneRule(
   constant: GymAction,
   { traces, sweeps }: CheckEffort,
 ) {
-  const seeds = Array.from({ length: traces.many }, (_, i) => SEED_SPLITS.train.first + i);
+  const seeds = firstSeeds('train', traces.many);
   const changes = [
     ...LOADS.map((load) => (rule: GymRule) => ({ ...rule, load })),
     ...turnsOf(checked.knobs).flatMap(({ knob, value }) => [

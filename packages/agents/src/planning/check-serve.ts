@@ -1,8 +1,8 @@
 import {
   type EpisodeRequests,
+  firstSeeds,
   holdMaskedKnobs,
   llmserve,
-  SEED_SPLITS,
   type ServeAction,
   ServeEpisode,
   type ServeKnob,
@@ -390,7 +390,7 @@ export function bestInt4Constant(
 ): ServeAction | undefined {
   if (!llmserve.activeKnobs(task).includes('quantization_tier')) return undefined;
   const checked = checkedServe(task);
-  const seeds = Array.from({ length: traces }, (_, i) => SEED_SPLITS.train.first + i);
+  const seeds = firstSeeds('train', traces);
   const knobs = checked.knobs.filter(({ knob }) => knob !== 'quantization_tier');
   return climbKnobs(checked, seeds, turned(good, 'quantization_tier', 'INT4'), { knobs, sweeps: 1 }).plan;
 }

@@ -48,29 +48,22 @@ export function unknownPolicy(known: readonly string[], got: string): Environmen
   );
 }
 
-/** A policy that is made anew for each episode. */
-export class EpisodePolicy<Action, Observation> implements Policy<Action, Observation> {
-  readonly name: string;
-  readonly #start: (episode: PolicyEpisode) => (step: PolicyStep<Action, Observation>) => Action;
-  #act: ((step: PolicyStep<Action, Observation>) => Action) | undefined;
-
-  /** @param start called at each reset: answers what acts in the episode */
-  constructor(
-    name: string,
-    start: (episode: PolicyEpisode) => (step: PolicyStep<Action, Observation>) => Action,
-  ) {
-    this.name = name;
-    this.#start = start;
-  }
-
-  reset(episode: PolicyEpisode): void {
-    this.#act = this.#start(episode);
-  }
-
-  act(step: PolicyStep<Action, Observation>): Action {
-    if (this.#act === undefined) throw new TypeError('Expected `reset` before `act`');
-    return this.#act(step);
-  }
+/** A policy that is made anew for each episode. @param start called at each reset: answers what acts in the episode */
+export function episodePolicy<Action, Observation>(
+  name: string,
+  start: (episode: PolicyEpisode) => (step: PolicyStep<Action, Observation>) => Action,
+): Policy<Action, Observation> {
+  let act: ReturnType<typeof start> | undefined;
+  return {
+    name,
+    reset(episode) {
+      act = start(episode);
+    },
+    act(step) {
+      if (act === undefined) throw new TypeError('Expected `reset` before `act`');
+      return act(step);
+    },
+  };
 }
 
 /** Keeps one action throughout an episode. */
@@ -78,7 +71,7 @@ export function constantPolicy<Action>(
   name: string,
   actionOf: (episode: PolicyEpisode) => Action,
 ): Policy<Action, object> {
-  return new EpisodePolicy(name, (episode) => {
+  return episodePolicy(name, (episode) => {
     const action = actionOf(episode);
     return () => action;
   });
@@ -88,7 +81,7 @@ export function constantPolicy<Action>(
 export function randomPolicy<Action>(
   draw: (random: RandomStream, episode: PolicyEpisode) => Action,
 ): Policy<Action, object> {
-  return new EpisodePolicy('random', (episode) => {
+  return episodePolicy('random', (episode) => {
     const random = new RandomStream(episode.seed, 'random policy');
     return () => draw(random, episode);
   });

@@ -9,7 +9,7 @@ import {
 import { kvMemoryGiB } from '@servegym/simulator';
 import type { Policy } from '../core/policy.ts';
 import { ANY_SERVER } from '../learning/learners.ts';
-import { EpisodePolicy } from './catalogue.ts';
+import { episodePolicy } from './catalogue.ts';
 import type { ServeWindow } from './steady-state.ts';
 import tunedRules from './tuned-rules.json' with { type: 'json' };
 
@@ -40,7 +40,7 @@ const DEPTHS = [
  * A knob that the task masks stays at the default whatever the rules say.
  */
 export function heuristicPolicy(): Policy<ServeAction, ServeObservation> {
-  return new EpisodePolicy('heuristic', ({ taskId, resetOptions }) => {
+  return episodePolicy('heuristic', ({ taskId, resetOptions }) => {
     const task = llmserve.choose({ ...resetOptions, task_id: taskId });
     const gpuMemoryGb = (serverOf(task).gpu.memoryGiB * GIB) / 1e9;
     return (step) => holdMaskedKnobs(task, ruled(step, task.objectives.interactive.tpotMs, gpuMemoryGb));
@@ -171,7 +171,7 @@ const TUNED: Readonly<Record<string, RuleParameters>> = tunedRules;
  * @param rule by default the one tuned on the training split of the task
  */
 export function rulePolicy(rule?: ServeRule): Policy<ServeAction, ServeObservation> {
-  return new EpisodePolicy('rule', ({ taskId, resetOptions }) => {
+  return episodePolicy('rule', ({ taskId, resetOptions }) => {
     const task = llmserve.choose({ ...resetOptions, task_id: taskId });
     return playRule(task, rule ?? tunedRule(task));
   });

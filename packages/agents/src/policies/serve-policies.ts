@@ -25,7 +25,7 @@ import {
 } from '../learning/learners.ts';
 import { playPrecisions } from '../learning/precision-rollouts.ts';
 import { decodeActor, TrainedActor } from '../learning/trained-actor.ts';
-import { catalogue, constantPolicy, createFrom, EpisodePolicy, randomPolicy } from './catalogue.ts';
+import { catalogue, constantPolicy, createFrom, episodePolicy, randomPolicy } from './catalogue.ts';
 import { MpcPolicy, OraclePolicy } from './planner-policies.ts';
 import policies from './policies.json' with { type: 'json' };
 import { heuristicPolicy, rulePolicy } from './rule-policies.ts';
@@ -53,7 +53,7 @@ export function shippedFile(name: ShippedName, taskId: TaskId): URL {
  */
 function shippedPolicy(name: ShippedName): ServePolicy {
   const loaded = new Map<TaskId, ServePolicy>();
-  return new EpisodePolicy(name, (episode) => {
+  return episodePolicy(name, (episode) => {
     const taskId = llmserve.tasks.shippedIds.find((id) => id === episode.taskId);
     if (taskId === undefined) throw otherTask(llmserve.tasks.shippedIds.join(' or '), episode.taskId);
     const policy = loaded.get(taskId) ?? loadServePolicy(readFileSync(shippedFile(name, taskId))).policy;
@@ -118,7 +118,7 @@ export function loadServePolicy(file: Uint8Array): { readonly taskId: string; re
     return decodePolicy(SERVE_LEARNER, file, KINDS);
   }
   const play = anyServerPlayer(file);
-  const policy = new EpisodePolicy<ServeAction, ServeObservation>(ANY_SERVER_POLICY, (episode) => {
+  const policy = episodePolicy<ServeAction, ServeObservation>(ANY_SERVER_POLICY, (episode) => {
     const task = llmserve.choose({ ...episode.resetOptions, task_id: episode.taskId });
     return play(task, serverOf(task), episode);
   });

@@ -19,7 +19,7 @@ import {
   weightVariant,
 } from '@servegym/simulator';
 import type { Policy, SeenWindow } from '../core/policy.ts';
-import { EpisodePolicy } from './catalogue.ts';
+import { episodePolicy } from './catalogue.ts';
 
 type Tier = ServeAction['quantization_tier'];
 const TIERS = llmserve.bins.quantization_tier;
@@ -429,7 +429,7 @@ function watch(server: Server, belief: Belief, windows: Served[], seen: ServeObs
 
 /** The policy of an episode on the server and the traffic that its reset asked for. */
 export function steadyStatePolicy(): Policy<ServeAction, ServeObservation> {
-  return new EpisodePolicy('steady-state', ({ taskId, resetOptions }) => {
+  return episodePolicy('steady-state', ({ taskId, resetOptions }) => {
     const task = llmserve.choose({ ...resetOptions, task_id: taskId });
     return playSteadyState(task, serverOf(task));
   });
