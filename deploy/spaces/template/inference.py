@@ -27,25 +27,17 @@ import sys
 
 from server.app import become
 
-DEFAULTS = {
-    "API_BASE_URL": "https://router.huggingface.co/v1",
-    "MODEL_NAME": "Qwen/Qwen2.5-72B-Instruct",
-    "SEED": "0",
-    "MAX_CALLS": "30",
-    "ANSWER_TIMEOUT_S": "45",
-    "TIME_BUDGET_S": "1020",
-    "SUCCESS_SCORE": "0.2",
-}
+#: Options by the variables that set them, with defaults.
 OPTIONS = {
-    "TASK_NAME": "--task",
-    "SEED": "--seed",
-    "MAX_STEPS": "--max-steps",
-    "SUCCESS_SCORE": "--lines",
+    "TASK_NAME": ("--task", None),
+    "SEED": ("--seed", "0"),
+    "MAX_STEPS": ("--max-steps", None),
+    "SUCCESS_SCORE": ("--lines", "0.2"),
 }
 LLM_OPTIONS = {
-    "MAX_CALLS": "max-calls",
-    "ANSWER_TIMEOUT_S": "answer-timeout",
-    "TIME_BUDGET_S": "time-budget",
+    "MAX_CALLS": ("max-calls", "30"),
+    "ANSWER_TIMEOUT_S": ("answer-timeout", "45"),
+    "TIME_BUDGET_S": ("time-budget", "1020"),
 }
 
 
@@ -54,20 +46,17 @@ def variable(*names: str) -> str | None:
     return next((value for name in names if (value := os.environ.get(name))), None)
 
 
-def setting(name: str) -> str | None:
-    """A variable, or its default."""
-    return variable(name) or DEFAULTS.get(name)
-
-
 def main() -> None:
     os.environ["OPENAI_API_KEY"] = variable("HF_TOKEN", "API_KEY", "OPENAI_API_KEY") or "none"
-    os.environ["OPENAI_BASE_URL"] = setting("API_BASE_URL")
-    arguments = ["evaluate", f"llm:{setting('MODEL_NAME')}", "--env", "{{name}}"]
-    for name, option in OPTIONS.items():
-        value = setting(name)
+    os.environ["OPENAI_BASE_URL"] = variable("API_BASE_URL") or "https://router.huggingface.co/v1"
+    model = variable("MODEL_NAME") or "Qwen/Qwen2.5-72B-Instruct"
+    arguments = ["evaluate", f"llm:{model}", "--env", "{{name}}"]
+    for name, (option, default) in OPTIONS.items():
+        value = variable(name) or default
         if value is not None:
             arguments += [option, value]
-    arguments += ["--llm", ",".join(f"{option}={setting(name)}" for name, option in LLM_OPTIONS.items())]
+    asked = (f"{option}={variable(name) or default}" for name, (option, default) in LLM_OPTIONS.items())
+    arguments += ["--llm", ",".join(asked)]
     image = variable("LOCAL_IMAGE_NAME", "IMAGE_NAME")
     if image is None:
         url = variable("ENV_URL") or "http://localhost:{{port}}"

@@ -105,8 +105,6 @@ const TABLES: StoredTables<keyof typeof SQL> = {
   formerFormat: "SELECT count(*) AS format FROM sqlite_schema WHERE name = 'season'",
   sql: SQL,
 };
-const SECRET_BYTES = 32;
-const TOKEN_BYTES = 24;
 
 /** Options of the reset of a ranked episode, as they are kept: they name the episode, and never its seed. */
 export type RankedReset = ResetOptions & SeasonEpisode;
@@ -153,7 +151,7 @@ export class SeasonLedger {
     now: () => number = Date.now,
   ): SeasonLedger {
     if (existsSync(path)) throw storeError(`There is a file ${path} already.`);
-    const secret = randomBytes(SECRET_BYTES).toString('hex');
+    const secret = randomBytes(32).toString('hex');
     const begun = { ...season, name: readName(season.name), created_at: now() };
     const rules: SeasonRules = { ...begun, commitment: commitmentOf(begun, secret) };
     // The secret is the operator's alone.
@@ -233,7 +231,7 @@ export class SeasonLedger {
    */
   admit(text: string): { readonly number: number; readonly token: string; readonly receipt: string } {
     const name = readName(text);
-    const token = randomBytes(TOKEN_BYTES).toString('base64url');
+    const token = randomBytes(24).toString('base64url');
     return this.#file.transact(() => {
       this.#requireOpen();
       const { submissions } = this;

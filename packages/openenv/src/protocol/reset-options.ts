@@ -63,23 +63,19 @@ export interface GivenOptions {
 /** Like `resetOptionsReader`, but draws no seed and tells what was sent from defaults. */
 export function givenOptionsReader(options: Options): (input: unknown) => GivenOptions {
   const schema = allOptions(options.resetOptions);
-  const known = resetOptionsSchema(options);
+  const { shape: known } = resetOptionsSchema(options);
   const isStrict = schema.def.catchall instanceof z.ZodNever;
   const { splits } = options;
   return function readGivenOptions(input) {
     const offered = withoutNulls(input ?? {}, schema.shape);
     const chosen = splits ? withTask(offered, splits, schema.shape) : offered;
-    if (isStrict) refuseOthers(chosen, Object.keys(known.shape));
+    for (const name in chosen as object) {
+      if (!isStrict || Object.hasOwn(known, name)) continue;
+      const expected = `Extra inputs are not permitted: a reset takes ${Object.keys(known).join(', ')}`;
+      throw invalidInput('extra_forbidden', [name], expected, (chosen as JsonObject)[name]);
+    }
     return { options: readInput(schema, chosen), given: new Set(Object.keys(chosen as JsonObject)) };
   };
-}
-
-function refuseOthers(input: unknown, known: readonly string[]): void {
-  for (const name in input as object) {
-    if (known.includes(name)) continue;
-    const expected = `Extra inputs are not permitted: a reset takes ${known.join(', ')}`;
-    throw invalidInput('extra_forbidden', [name], expected, (input as JsonObject)[name]);
-  }
 }
 
 /** An option that is null counts as absent, unless it is the environment's own and its schema takes null. */

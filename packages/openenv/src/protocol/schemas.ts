@@ -73,30 +73,26 @@ function titleOf(name: string): string {
     .join(' ');
 }
 
-type Properties = Readonly<Record<string, JsonSchema>>;
-
 /**
- * What the wire carries beside the environment's own fields: the `metadata` of every action, for which consumers look as
- * for its `title`; what stands beside an observation; of a state, what the server keeps, and all there is before a reset.
+ * The answer of `GET /schema`. `wireFields` are what the wire carries beside the environment's own fields: the `metadata` of every
+ * action, for which consumers look as for its `title`; what stands beside an observation; of a state, what the server keeps,
+ * and all there is before a reset.
  */
-const WIRE_FIELDS: Readonly<Record<keyof typeof wireFields, Properties>> = wireFields;
-
-/** The answer of `GET /schema`. */
 export function publishedSchemas({ action, observation, state }: EnvironmentDefinition): SchemaBody {
   const actions = { title: 'Action', ...toJsonSchema(action, 'input') };
   const observations = { title: 'Observation', ...toJsonSchema(observation, 'output') };
   const states = { title: 'State', ...toJsonSchema(state, 'output') };
-  const observed = withProperties(observations, WIRE_FIELDS.observation);
-  const { required, ...stateSchema } = withProperties(states, WIRE_FIELDS.state);
+  const observed = withProperties(observations, wireFields.observation);
+  const { required, ...stateSchema } = withProperties(states, wireFields.state);
   return {
-    action: withProperties(actions, WIRE_FIELDS.action),
+    action: withProperties(actions, wireFields.action),
     observation: observed,
     reset_observation: observed,
     state: stateSchema,
   };
 }
 
-function withProperties(schema: JsonSchema, added: Properties): JsonSchema {
+function withProperties(schema: JsonSchema, added: JsonSchema['properties']): JsonSchema {
   if (schema.anyOf || schema.oneOf) {
     const branches = (schema.anyOf ?? schema.oneOf ?? []).map((branch) => withProperties(branch, added));
     return { ...schema, type: 'object', [schema.anyOf ? 'anyOf' : 'oneOf']: branches };

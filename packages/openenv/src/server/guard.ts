@@ -92,7 +92,6 @@ export interface Refusal {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Pages that every server has. */
 const DOCS_PATHS = ['/docs', '/redoc'];
 /** `sec-fetch-site` of requests that no page of another site made. */
 const SAME_SITE = ['same-origin', 'none'];
@@ -149,8 +148,8 @@ export class Guard {
     return digest(this.#knownToken(request) ?? clientNetwork(clientAddress(request, this.#trustedProxies)));
   }
 
-  #knownToken(request: GuardedRequest): string | undefined {
-    const token = bearer(request);
+  #knownToken({ headers }: GuardedRequest): string | undefined {
+    const token = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
     return token !== undefined && this.#tokens.has(digest(token)) ? token : undefined;
   }
 
@@ -214,10 +213,6 @@ function digest(token: string): string {
 
 function refuseSite(detail: string): Refusal {
   return { status: 403, code: 'ORIGIN_REFUSED', detail, headers: {} };
-}
-
-function bearer({ headers }: GuardedRequest): string | undefined {
-  return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
 }
 
 function isUnder(path: string, folder: string): boolean {

@@ -40,7 +40,6 @@ type Sender = { readonly caller: Caller; readonly session?: Session };
 export function jsonRpcEndpoint(sessions: SessionRegistry, tools: EnvironmentTools) {
   return { answer, answerBytes };
 
-  /** Answers a request as it was sent. */
   async function answerBytes(bytes: Uint8Array, from: Sender): Promise<JsonRpcResponse> {
     const reading = await readClientJson(bytes, from.caller.name);
     return reading.ok
@@ -51,7 +50,11 @@ export function jsonRpcEndpoint(sessions: SessionRegistry, tools: EnvironmentToo
   async function answer(request: unknown, from: Sender): Promise<JsonRpcResponse> {
     const flaw = flawOf(request);
     if (flaw !== undefined) return failure(null, invalidRequest, `Invalid request: ${flaw}`);
-    const { method, params = {}, id = null } = request as JsonRpcRequest;
+    const {
+      method,
+      params = {},
+      id = null,
+    } = request as { method: string; params?: unknown; id?: JsonRpcId };
     try {
       if (!isJsonObject(params)) throw rpcError(invalidParams, 'Params must be an object');
       return { jsonrpc: '2.0', id, result: await call(method, params, from) };
@@ -120,8 +123,6 @@ function missing(id: string): string {
   return madeAt(id) ? missingSession(id).message : `Unknown session_id: ${id.slice(0, 100)}`;
 }
 
-type JsonRpcRequest = { readonly method: string; readonly params?: unknown; readonly id?: JsonRpcId };
-
 function flawOf(request: unknown): string | undefined {
   if (!isJsonObject(request)) return 'expected an object';
   const extra = Object.keys(request).find((key) => !['jsonrpc', 'method', 'params', 'id'].includes(key));
@@ -168,7 +169,6 @@ export function streamableHttp({ definition, sessions, requestSessions, tools }:
     return handler.fetch(request, { parsedBody: message });
   }
 
-  /** Answers a DELETE: the client is done with its session. */
   async function remove(context: Context): Promise<Response> {
     const id = context.req.header('mcp-session-id');
     if (id === undefined)

@@ -136,14 +136,12 @@ function contentOf(answer: NonNullable<RouteDescription['answer']>): Content {
     : { 'application/json': { schema: toJsonSchema(answer, 'answer') } };
 }
 
-type Schema = z.ZodType;
-
 /** A route. Its schemas check requests, type the handler, and stand in the OpenAPI document. */
 interface RouteDescription<
-  Parameters extends Schema = Schema,
+  Parameters extends z.ZodType = z.ZodType,
   Query extends z.ZodObject = z.ZodObject,
-  Body extends Schema = Schema,
-  Answer extends Schema = Schema,
+  Body extends z.ZodType = z.ZodType,
+  Answer extends z.ZodType = z.ZodType,
 > {
   readonly method: 'get' | 'post' | 'delete';
   /** With parameters in braces, for instance `/{env_name}/splits`. */
@@ -168,14 +166,13 @@ interface RouteDescription<
   /** Meaning of each error status. */
   readonly errors?: Readonly<Record<number, string>>;
   /** The JSON of errors. Default: `{ detail, code }`. */
-  readonly errorBody?: Schema;
+  readonly errorBody?: z.ZodType;
 }
-
-type RouteTexts = Pick<RouteDescription, 'method' | 'path' | 'tag' | 'summary' | 'description' | 'errors'>;
 
 /** Looks up by its operation what `/openapi.json` says about a route. */
 export function describedBy<Operation extends string>(texts: Readonly<Record<Operation, unknown>>) {
-  return (operationId: Operation) => ({ operationId, ...(texts[operationId] as RouteTexts) });
+  type Texts = Pick<RouteDescription, 'method' | 'path' | 'tag' | 'summary' | 'description' | 'errors'>;
+  return (operationId: Operation) => ({ operationId, ...(texts[operationId] as Texts) });
 }
 
 /** The same for the routes of this package. */
@@ -186,10 +183,10 @@ export const described = describedBy(ROUTES);
  * schemas have checked, and answers with JSON, or with a response of its own. Errors are thrown.
  */
 export type AddRoute = <
-  Parameters extends Schema = z.ZodRecord<z.ZodString, z.ZodString>,
+  Parameters extends z.ZodType = z.ZodRecord<z.ZodString, z.ZodString>,
   Query extends z.ZodObject = z.ZodObject,
-  Body extends Schema = z.ZodUndefined,
-  Answer extends Schema = z.ZodNever,
+  Body extends z.ZodType = z.ZodUndefined,
+  Answer extends z.ZodType = z.ZodNever,
 >(
   description: RouteDescription<Parameters, Query, Body, Answer>,
   handler: (

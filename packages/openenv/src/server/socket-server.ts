@@ -139,7 +139,6 @@ export class SocketServer {
     });
   }
 
-  /** Opens the session that a new socket will hold, or finds the one that it asks for. */
   async #admit(client: string, sessionId: string | null, takeover: boolean): Promise<Admission> {
     try {
       if (!sessionId) {

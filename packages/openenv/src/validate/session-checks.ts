@@ -179,12 +179,10 @@ export const SESSION_CHECKS: Checks = {
   ),
 };
 
-/** The run of a check that looks at the episode that is played once. */
 function ofPlay(flawOf: (play: Play) => string | null): Run {
   return async (subject) => flawOf(await subject.play());
 }
 
-/** The first flaw among replies, with where it is. */
 function replyFlaw(
   replies: readonly JsonObject[],
   flawOf: (data: JsonObject, index: number) => string | null,
@@ -206,26 +204,17 @@ function messageFlaw({ observation, reward, done, metadata, ...unknown }: JsonOb
   return key === undefined ? null : `unknown key \`${key}\``;
 }
 
-interface DrawnEpisode {
-  /** Steps that were taken. */
-  readonly steps: number;
-  readonly hasEnded: boolean;
-  /** Why the server did not take an action that fits its schema. */
-  readonly refusal?: string;
-  /** Why no more actions were tried. */
-  readonly reason?: string;
-}
-
-const drawnEpisodes = new WeakMap<Subject, Promise<DrawnEpisode>>();
+const drawnEpisodes = new WeakMap<Subject, ReturnType<typeof playDrawn>>();
 
 /** An episode with actions drawn from the schema: to its end, and beyond it until each choice was met. Played once. */
-function drawnEpisode(subject: Subject): Promise<DrawnEpisode> {
+function drawnEpisode(subject: Subject): ReturnType<typeof playDrawn> {
   const played = drawnEpisodes.get(subject) ?? playDrawn(subject);
   drawnEpisodes.set(subject, played);
   return played;
 }
 
-async function playDrawn(subject: Subject): Promise<DrawnEpisode> {
+/** `refusal`: why the server did not take an action that fits its schema; `reason`: why no more actions were tried. */
+async function playDrawn(subject: Subject) {
   const schema = await subject.schema('action');
   const fits = schemaCheck(schema);
   const random = evenlySpread();
@@ -254,7 +243,6 @@ async function playDrawn(subject: Subject): Promise<DrawnEpisode> {
   });
 }
 
-/** A flaw unless the session has taken no step since its last reset. */
 async function unstepped(socket: InspectionSocket): Promise<string | null> {
   const { step_count: count } = await socket.state();
   return count === 0 ? null : `expected the step_count 0, got ${shown(count)}`;

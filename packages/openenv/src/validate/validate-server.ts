@@ -7,7 +7,6 @@ import { Subject, type ValidateOptions } from './subject.ts';
 /** A report in the form of `openenv validate --url --json`, with more criteria. */
 export type ValidationReport = Readonly<Awaited<ReturnType<typeof report>>>;
 
-/** Health of the server after all other checks. */
 const LAST_CHECK: Checks = {
   healthy_afterwards: async (subject) =>
     (await isHealthy(subject)) ? null : 'GET /health does not say that it is',

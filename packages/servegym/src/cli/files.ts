@@ -14,7 +14,6 @@ import {
 } from '@servegym/profiles';
 import { InputError, InterruptedError, invalidFile, isInputError, onInterrupt } from './failure.ts';
 
-/** Why a file cannot be read or written. */
 const REASONS: Record<string, string> = {
   ENOENT: 'there is no such folder',
   ENOTDIR: 'there is no such folder',

@@ -279,7 +279,6 @@ export const rankingForm = {
 const ofTask = (episodes: Episodes, taskId: string | number): Episodes =>
   episodes.filter((episode) => episode.task_id === taskId);
 
-/** Figures of a submission over some episodes. */
 function standingOf(tasks: readonly Episodes[]) {
   const all = tasks.flat();
   const returns = tasks.map((episodes) =>

@@ -31,7 +31,6 @@ const REQUESTS_OF_SESSION = 4000;
 
 const work = defaultWorkLimits();
 
-/** A limit: the variable that sets it, how it is read, and its default. */
 const limit = <Initial extends number | undefined>(
   env: string,
   parse: (text: string) => number,

@@ -80,7 +80,6 @@ async function validateAt(base: URL, options: ValidateOptions) {
   return isSound(report, options);
 }
 
-/** Validates a server, and prints each criterion as it is judged. */
 function reportOn(base: URL, { action, reset, steps, json, sessions, timeout, token }: ValidateOptions) {
   const subject = {
     ...{ action, resetOptions: reset, steps, timeoutMs: 1000 * timeout, mostSessions: sessions },

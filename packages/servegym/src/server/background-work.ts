@@ -181,7 +181,6 @@ export class BackgroundWork {
     }
   }
 
-  /** The error of a job, as a client is told of it. */
   #failureOf({ isInputError, code, message }: JobFailure): Error {
     if (isInputError === true && code !== undefined) return new EnvironmentError(code, message);
     if (code !== 'ERR_WORKER_OUT_OF_MEMORY') return new Error(message);
@@ -192,7 +191,6 @@ export class BackgroundWork {
   }
 }
 
-/** Rejects when a signal aborts. */
 async function aborted(signal: AbortSignal): Promise<never> {
   if (!signal.aborted) await once(signal, 'abort');
   throw signal.reason;

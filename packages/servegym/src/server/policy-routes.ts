@@ -67,7 +67,6 @@ interface EngagedPolicy {
   seen: number;
 }
 
-/** Plays sessions with policies. */
 function policyPlayer(definition: OpenEnvServer['definition'], catalogue: PolicyCatalogue) {
   /** The policies at work in the current episode of each session, so that each remembers what it saw. */
   const engagements = new WeakMap<

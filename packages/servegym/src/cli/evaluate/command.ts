@@ -54,7 +54,6 @@ import { fleetForm, fleetRequests, playFleet } from './play-fleet.ts';
 /** Time between two notices that the model is still asked, where standard error is no terminal, s. */
 const NOTICE_SECONDS = 10;
 
-/** Plays one episode of each task with a seed, step by step, and prints what each policy did. */
 async function playSeed(seed: number, options: EvaluateOptions): Promise<void> {
   const { env, json, lines, url, record } = options;
   // Policies may be for a task of this file.
@@ -166,7 +165,6 @@ async function httpRuntime(url: URL, env: EvaluateOptions['env']): Promise<Basel
   };
 }
 
-/** Plays autoscalers on the same requests, and tells what they earn and cost. */
 async function playOnFleet(
   seed: number,
   policies: readonly NamedPolicy[],
@@ -252,7 +250,6 @@ function episodeLines(environment: string, model: string, successScore: number) 
   };
 }
 
-/** How a language model is asked. */
 const askLlm = namedValues({
   history: { parse: wholeNumber(0, 100) },
   'decide-every': { parse: wholeNumber(1, 1000) },

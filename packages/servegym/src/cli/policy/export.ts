@@ -9,7 +9,6 @@ import { withoutComments } from './guest.ts';
 import { importPolicy } from './import-policy.ts';
 import { isPython, pythonCode } from './python-guest.ts';
 
-/** What a policy becomes. */
 const TARGETS = { epp: toEpp, vllm: toVllm } as const;
 
 export const exportCommand = () =>

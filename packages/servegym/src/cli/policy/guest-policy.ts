@@ -20,7 +20,6 @@ function clockCost(): number {
   return gaps.sort((a, b) => a - b)[100];
 }
 
-/** A field of a replica as a number. */
 const fieldOf = (name: string): ((replica: ReplicaView) => number) =>
   name === 'role'
     ? ({ role }) => GUEST.ROLES.indexOf(role)

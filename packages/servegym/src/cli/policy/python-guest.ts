@@ -65,7 +65,6 @@ function startGuest(policy: PythonPolicy, random: () => number): Guest & Ending 
   const [fleet, hashes] = [new Float64Array(GUEST.FLEET.length), new Float64Array(HASHES)];
   const [list, kinds] = [new Float64Array(ROWS), new Float64Array(ROWS)];
   let [shown, hashed, text, isOver] = [0, 0, '', false];
-  /** Ends the guest, with the reason. */
   const over = (began: number) => {
     isOver = true;
     const isLate = performance.now() - began >= 1000 * seconds;

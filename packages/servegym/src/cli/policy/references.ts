@@ -34,7 +34,6 @@ function eppScorers(prefix: number, queue: number, kv: number): PolicyFunctions<
 /** The functions that decide what a policy does not: the endpoint picker's default. */
 export const STANDARD = eppScorers(3, 2, 2);
 
-/** A policy that others are measured against. */
 interface Reference {
   readonly title: string;
   /** Its functions; `STANDARD` has the others. */

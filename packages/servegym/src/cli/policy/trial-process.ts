@@ -25,7 +25,6 @@ export type TrialAnswer =
     }
   | { readonly refusal: string };
 
-/** Processor time of this process. */
 function cpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;

@@ -55,7 +55,8 @@ export function runTrial(
   standard: PolicyFunctions,
 ): TrialResult {
   const { requests, pools, settings, maxReplicas, metricsIntervalMs, seed, patienceSeconds, faults } = trial;
-  const { inputTokens, outputTokens, classes, starts, startTicks, nextTurn, thinkTicks } = requests;
+  const { inputTokens, outputTokens, classes, starts, startTicks, nextTurn, thinkTicks, predicted } =
+    requests;
   let open = 0;
   const outcome = new Outcome(requests, (id, tick) => {
     open--;
@@ -74,7 +75,7 @@ export function runTrial(
     fleet.submit({
       ...{ id, arrival, input: inputTokens[id], output: outputTokens[id], priority: classes[id] },
       prefix: prefixOf(requests, id),
-      predicted: predictedOf(requests, id),
+      predicted: predicted && { tokens: predicted.tokens[id], error: predicted.error },
     });
   }
   const end = startTicks[starts.length - 1] / TICKS_PER_S + patienceSeconds;
@@ -115,10 +116,6 @@ function prefixOf({ texts: { ids, ends, offsets } }: TrialRequests, id: number) 
   if (to === from) return null;
   const part = { ids: ids.subarray(from, to), ends: ends.subarray(from, to) };
   return { chunkTokens: 16, ...part, namedTokens: ends[to - 1] };
-}
-
-function predictedOf({ predicted }: TrialRequests, id: number) {
-  return predicted && { tokens: predicted.tokens[id], error: predicted.error };
 }
 
 class Outcome {

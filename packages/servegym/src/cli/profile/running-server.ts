@@ -139,7 +139,6 @@ const FIGURES = [
   ['E2E p99', 'e2e', 'p99'],
 ] as const;
 
-/** Measured and predicted figures of loads. */
 function comparisonText(loads: readonly LoadComparison[]): string {
   const rows = loads.flatMap(({ name, requests, measuredMs, predictedMs, errors }) =>
     FIGURES.map(([figure, what, of], i) => ({

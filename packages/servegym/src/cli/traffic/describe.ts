@@ -87,7 +87,6 @@ function duration(s: number): string {
   return s < 7200 ? `${figure(s / 60)} min` : `${figure(s / 3600)} h`;
 }
 
-/** Figures of the models, and their distances to their traces. */
 function trafficTable(models: readonly FittedWorkload[]): string {
   const name = ({ id }: FittedWorkload) => id;
   const distance = (heading: string, of: (fit: FittedWorkload['fit']) => number) =>
