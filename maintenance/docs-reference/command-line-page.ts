@@ -40,7 +40,7 @@ function commandSections(command: Command, parents: readonly string[]): string[]
       ['option', 'meaning'],
       help
         .visibleOptions(command)
-        .map((each) => [code(each.flags), withoutHome(help.optionDescription(each))]),
+        .map((each) => [code(each.flags), help.optionDescription(each).replaceAll(homedir(), '~')]),
     ),
     ...notesOf(command).map((notes) => block('text', notes)),
     ...below.flatMap((each) => commandSections(each, path)),
@@ -58,9 +58,4 @@ function notesOf(command: Command): string[] {
   command.outputHelp();
   const notes = shown.slice(command.helpInformation().length).trim();
   return notes === '' ? [] : [notes];
-}
-
-/** Defaults below the home folder of this machine, as everybody has them. */
-function withoutHome(text: string): string {
-  return text.replaceAll(homedir(), '~');
 }

@@ -102,18 +102,13 @@ function evidence({ profile, curve }: Server): string[] {
 
 /** All servers as a table. */
 export function serverList(servers: readonly Server[]): string {
-  const rows = servers.map((server) => {
-    const { path, profile, weights, curve } = server;
-    return [
-      `[${profile.model.name} on ${profile.gpu.name}](/servers/${path}/)`,
-      ...[
-        String(profile.gpu.count),
-        weights,
-        curve.breaking === null ? 'none' : rateText(curve.breaking.rate),
-      ],
-      curve.breaking === null ? '–' : usdText(atBreaking(curve).usdPerMillionTokens),
-      RESTS_ON[curve.status],
-    ];
-  });
+  const rows = servers.map(({ path, profile, weights, curve }) => [
+    `[${profile.model.name} on ${profile.gpu.name}](/servers/${path}/)`,
+    String(profile.gpu.count),
+    weights,
+    curve.breaking === null ? 'none' : rateText(curve.breaking.rate),
+    curve.breaking === null ? '–' : usdText(atBreaking(curve).usdPerMillionTokens),
+    RESTS_ON[curve.status],
+  ]);
   return `Breaking point: the most requests/s with ${LOAD_TEXT} at which ${SLO_TEXT}.\n\n${table(['server', 'GPUs', 'weights', 'breaking point', 'USD/M tokens', 'rests on'], rows).join('')}\n`;
 }

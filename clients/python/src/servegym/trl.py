@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .connection import masked_values
-from .environments import LLMServeEnv, ServeObservation
+from .environments import LLMServeEnv, ServeAction, ServeObservation
 
 #: First message of a rollout, before what :meth:`ServeOperator.reset` says.
 QUESTION = "Operate the server so that its grade is as high as you can make it."
@@ -92,16 +92,10 @@ class ServeOperator:
         Returns:
             The observation after the last window, the mean reward of these windows, and whether the episode is done.
         """
+        given = dict(locals())
         if not 1 <= windows <= MOST_WINDOWS:
             return f"Error: windows must be from 1 to {MOST_WINDOWS}, got {windows}"
-        action = {
-            "batch_cap": batch_cap,
-            "kv_budget_fraction": kv_budget_fraction,
-            "speculation_depth": speculation_depth,
-            "quantization_tier": quantization_tier,
-            "prefill_decode_split": prefill_decode_split,
-            "priority_routing": priority_routing,
-        }
+        action = {name: given[name] for name in ServeAction.__annotations__}
         rewards: list[float] = []
         while len(rewards) < windows and self._observation is not None and not self._observation.done:
             self._observation, reward, _, _ = self._env.step(action)

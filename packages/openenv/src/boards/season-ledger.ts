@@ -96,10 +96,9 @@ const TABLES: StoredTables<keyof typeof SQL> = {
   part: 'season',
   schema: SCHEMA,
   steps: [
-    () => {
-      const problem =
-        'it was begun with a format that commits to no rules. End it with the version of servegym that began it';
-      throw new Error(problem);
+    {
+      refusal:
+        'it was begun with a format that commits to no rules. End it with the version of servegym that began it',
     },
   ],
   formerFormat: "SELECT count(*) AS format FROM sqlite_schema WHERE name = 'season'",

@@ -31,10 +31,6 @@ export class ClientError extends Error {
     this.maxSessions = max_sessions;
   }
 
-  static answered(data: ErrorData): ClientError {
-    return new ClientError(data.code, `${data.message} (${data.code})`, data);
-  }
-
   static lost(message: string, cause?: unknown): ClientError {
     return new ClientError('CONNECTION_LOST', message, { cause });
   }
@@ -150,11 +146,13 @@ export class Exchange {
       return;
     }
     const reply = reading.value as Reply;
-    const error = reply.type === 'error' ? ClientError.answered(reply.data as ErrorData) : undefined;
+    const data = reply.data as ErrorData;
+    const error =
+      reply.type === 'error' && new ClientError(data.code, `${data.message} (${data.code})`, data);
     const pending = this.#pending.shift();
     if (pending === undefined) {
       // Only a refusal comes unasked; it holds for every request from now on.
-      this.#lost ??= error ?? ClientError.lost('The server sent a message without a request for it.');
+      this.#lost ??= error || ClientError.lost('The server sent a message without a request for it.');
       return;
     }
     clearTimeout(pending.timer);

@@ -41,9 +41,6 @@ export interface Environment<Action = unknown, Observation = object, State = obj
   close?(): void | Promise<void>;
 }
 
-/** A task that an environment offers, as `GET /tasks` lists it. Own fields may be added. */
-type TaskDescription = TasksBody['tasks'][number];
-
 /** A named collection of episodes, as data sets have them. A task of a split is the reset options that start it. */
 export interface TaskSplit {
   readonly name: string;
@@ -136,7 +133,8 @@ export interface EnvironmentDefinition<Action = unknown, Observation = object, S
   readonly state: z.ZodType<State>;
   /** Own options of `reset`, beside `seed` and `episode_id`. Options it does not name are refused, unless it is a `z.looseObject`. */
   readonly resetOptions?: z.ZodObject;
-  readonly tasks?: readonly TaskDescription[];
+  /** As `GET /tasks` lists them. Own fields may be added. */
+  readonly tasks?: TasksBody['tasks'];
   /** Tools of its own, each made by `defineTool`. */
   readonly tools?: readonly ToolDefinition<NoInfer<Action>, NoInfer<Observation>, NoInfer<State>>[];
   /** Collections of episodes for the Task API. `reset` then also takes `split` and `index`. */

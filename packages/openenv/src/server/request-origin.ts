@@ -63,7 +63,9 @@ export const MAX_PROXIES = 16;
 /** The address that a request comes from: that of the peer, or the one that the outermost trusted proxy saw. */
 export function clientAddress(request: GuardedRequest, trustedProxies: number): string {
   const forwarded = forwardedValue(request, 'x-forwarded-for', trustedProxies);
-  return withoutPort(forwarded ?? request.socket.remoteAddress ?? '');
+  const address = forwarded ?? request.socket.remoteAddress ?? '';
+  // Some proxies append the client's port, which differs from connection to connection.
+  return address.replace(/^(\d+(?:\.\d+){3}):\d+$/, '$1').replace(/^\[(.*)\](?::\d+)?$/, '$1');
 }
 
 /**
@@ -101,9 +103,4 @@ function forwardedValue(
   const values = [headers[name] ?? []].flat().join(',').split(',');
   const given = values.map((value) => value.trim()).filter((value) => value !== '');
   return given.at(-Math.min(trustedProxies, given.length));
-}
-
-/** Some proxies append the client's port, which differs from connection to connection. */
-function withoutPort(address: string): string {
-  return address.replace(/^(\d+(?:\.\d+){3}):\d+$/, '$1').replace(/^\[(.*)\](?::\d+)?$/, '$1');
 }

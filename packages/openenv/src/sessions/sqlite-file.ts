@@ -43,8 +43,8 @@ export interface StoredTables<Name extends string> {
   readonly part: string;
   /** Makes the tables of the last format, where they are missing. */
   readonly schema: string;
-  /** The first step takes format 1 to 2. The last format is one more than there are steps. */
-  readonly steps: readonly (string | ((database: DatabaseSync) => void))[];
+  /** Statements that take format 1 to 2, and so on, or why a file of that format is refused. The last format is one more. */
+  readonly steps: readonly (string | { readonly refusal: string })[];
   /** Query for the `format` of files that note none: 0 where they do not have the tables. */
   readonly formerFormat: string;
   /** Statements by their names. */
@@ -83,8 +83,10 @@ function makeTables(database: DatabaseSync, tables: Tables): void {
   database.exec('BEGIN IMMEDIATE');
   const format = formatOf(database, tables);
   if (format > 0) {
-    for (const step of steps.slice(format - 1))
-      typeof step === 'string' ? database.exec(step) : step(database);
+    for (const step of steps.slice(format - 1)) {
+      if (typeof step !== 'string') throw new Error(step.refusal);
+      database.exec(step);
+    }
   }
   database.exec(`${schema}; ${FORMAT_TABLE}`);
   database.prepare('INSERT OR REPLACE INTO store_format VALUES (?, ?)').run(part, steps.length + 1);

@@ -103,16 +103,14 @@ const SESSION_SQL = {
   hasSessions: 'SELECT EXISTS (SELECT 1 FROM session) AS yes',
 };
 
-/** No version with format 1 was published. */
-function refuseFormat1(): never {
-  throw new Error('its sessions have format 1, which this version reads no more. Choose another file');
-}
-
 export const SESSION_TABLES: StoredTables<keyof typeof SESSION_SQL> = {
   part: 'sessions',
   schema: SCHEMA,
-  // Format 3 compresses long resets, and is else as format 2.
-  steps: [refuseFormat1, ''],
+  // No version with format 1 was published. Format 3 compresses long resets, and is else as format 2.
+  steps: [
+    { refusal: 'its sessions have format 1, which this version reads no more. Choose another file' },
+    '',
+  ],
   formerFormat: 'SELECT user_version AS format FROM pragma_user_version',
   sql: SESSION_SQL,
 };

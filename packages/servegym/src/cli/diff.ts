@@ -70,7 +70,10 @@ Examples:
       }
       const before = await priced('baseline', baseline, values);
       const after = await priced('candidate', candidate, values);
-      requireEvidence(before, after);
+      if (before.version !== after.version && before.evidence && before.evidence === after.evidence)
+        throw new InputError(
+          `expected versions that something was measured of, got ${before.version} and ${after.version}, which rest on the same: ${before.evidence} Measure a server of each: servegym profile make URL`,
+        );
       const trace = await openArrivals(traffic, { seed, quiet: json });
       const named = withAdapters(withAdapters(trace, before), after);
       const taken = scaleRate(takeRequests(named, values.requests), values.rateScale);
@@ -100,14 +103,6 @@ async function measured(file: string): Promise<MeasuredLoad> {
   const loads = parseBenchResult(await readInputFile(file), file);
   if (loads.length === 1) return loads[0];
   throw new InputError(`${file}: expected one load, got ${loads.length}`);
-}
-
-/** @throws InputError when two versions of an engine rest on the same measurements */
-function requireEvidence(before: Deployment, after: Deployment): void {
-  if (before.version === after.version || !before.evidence || before.evidence !== after.evidence) return;
-  throw new InputError(
-    `expected versions that something was measured of, got ${before.version} and ${after.version}, which rest on the same: ${before.evidence} Measure a server of each: servegym profile make URL`,
-  );
 }
 
 /** A deployment on GPUs at the prices of today. */

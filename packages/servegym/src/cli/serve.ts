@@ -66,7 +66,11 @@ const serveOptions = {
     value: '<names>',
     help: 'environments, or modules that export one; the first is at the root',
     env: 'SERVEGYM_ENV',
-    parse: environmentNames,
+    parse(text: string): readonly string[] {
+      const names = text.split(',').map((name) => name.trim());
+      if (!names.includes('')) return names;
+      throw new InvalidArgumentError('Expected names of environments with commas between them.');
+    },
     default: ENVIRONMENT_IDS as readonly string[],
     defaultText: ENVIRONMENT_IDS.join(','),
   },
@@ -93,7 +97,10 @@ const serveOptions = {
     value: '<file|url>',
     help: 'SQLite file of the sessions, redis://..., or `memory`',
     env: 'SERVEGYM_STORE',
-    parse: storeName,
+    parse(text: string): string {
+      if (text !== '') return text;
+      throw new InvalidArgumentError('Expected a file, redis://... or `memory`.');
+    },
     default: defaultSessionFile(),
     defaultText: 'a file in your state folder',
   },
@@ -137,7 +144,11 @@ const serveOptions = {
     value: '<number>',
     help: 'requests a minute from a client; `seed` is 100',
     env: 'SERVEGYM_RATE_LIMIT',
-    parse: rateLimit,
+    parse(text: string): typeof DEFAULT_RATE_LIMIT {
+      if (text === 'seed') return DEFAULT_RATE_LIMIT;
+      if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Expected a whole number or `seed`.');
+      return { requests: wholeNumber(1, 1_000_000_000)(text), perMs: 60_000 };
+    },
   },
   allowedHosts,
   trustProxy: {
@@ -242,17 +253,6 @@ function readLimits(given: readonly Partial<Record<LimitName, number>>[]): Limit
   return Object.assign(Object.fromEntries(values), ...given);
 }
 
-function environmentNames(text: string): readonly string[] {
-  const names = text.split(',').map((name) => name.trim());
-  if (!names.includes('')) return names;
-  throw new InvalidArgumentError('Expected names of environments with commas between them.');
-}
-
-function storeName(text: string): string {
-  if (text !== '') return text;
-  throw new InvalidArgumentError('Expected a file, redis://... or `memory`.');
-}
-
 /** The messages of commander would tell the token, so that this is not left to it. */
 function requireTokens(tokens: readonly string[]): void {
   if (tokens.every((token) => /^\S+$/.test(token))) return;
@@ -270,10 +270,4 @@ function origins(text: string): readonly string[] {
     );
   }
   return all;
-}
-
-function rateLimit(text: string): typeof DEFAULT_RATE_LIMIT {
-  if (text === 'seed') return DEFAULT_RATE_LIMIT;
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Expected a whole number or `seed`.');
-  return { requests: wholeNumber(1, 1_000_000_000)(text), perMs: 60_000 };
 }

@@ -28,10 +28,11 @@ import {
   sloOption,
   withPrices,
 } from './arguments/deployment.ts';
-import { parseShares, rangeOf, whole } from './arguments/options.ts';
+import { rangeOf, whole } from './arguments/options.ts';
 import { openRecord, readSearchSpace, searchOptions } from './arguments/search.ts';
 import {
   openTraffic,
+  priorityShares,
   type TrafficSource,
   taskTrace,
   trafficOptions,
@@ -71,11 +72,7 @@ const options = {
     parse: parseReplicas,
     help: 'engines that share the traffic (default: 1..8)',
   },
-  priorityShares: {
-    value: '<shares>',
-    parse: parseShares,
-    help: 'draw priority classes, the most urgent first: 0.2,0.8',
-  },
+  priorityShares,
   ...priceOptions,
   rateScale: trafficOptions.rateScale,
   requests: whole('<n>', 400, 1_000_000, 'requests that are used, evenly over the traffic', 20_000),

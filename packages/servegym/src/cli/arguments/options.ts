@@ -138,7 +138,14 @@ export const allowedHosts = {
   help: 'host names that clients may use beside those of this machine, with commas; * is any',
   env: 'SERVEGYM_ALLOWED_HOSTS',
   repeated: true,
-  parse: hostPatterns,
+  parse(text: string): readonly string[] {
+    const patterns = text.split(',').map((pattern) => pattern.trim());
+    const wrong = patterns.find((pattern) => !isHostPattern(pattern));
+    if (wrong === undefined) return patterns;
+    throw new InvalidArgumentError(
+      `Expected names such as gym.example.com, *.example.com or *, without a scheme or a port, got \`${wrong}\`.`,
+    );
+  },
 } as const;
 
 /** The name at which a server listens; for one that listens on all addresses, that of the machine. */
@@ -148,15 +155,6 @@ export const boundName = (host: string) => (host === '0.0.0.0' || host === '::' 
 export function withBoundName(allowedHosts: readonly string[], host: string): readonly string[] {
   const name = boundName(host);
   return isIP(name) === 0 && isHostPattern(name) ? [...allowedHosts, name] : allowedHosts;
-}
-
-function hostPatterns(text: string): readonly string[] {
-  const patterns = text.split(',').map((pattern) => pattern.trim());
-  const wrong = patterns.find((pattern) => !isHostPattern(pattern));
-  if (wrong === undefined) return patterns;
-  throw new InvalidArgumentError(
-    `Expected names such as gym.example.com, *.example.com or *, without a scheme or a port, got \`${wrong}\`.`,
-  );
 }
 
 /** An argument parser for the address of a server, `http(s)` or `ws(s)`. The base gets a slash at its end. */

@@ -90,6 +90,13 @@ export const trafficOptions = {
   seed: whole('<n>', 0, Number.MAX_SAFE_INTEGER, 'seed of drawn traffic and of accepted draft tokens', 0),
 } as const satisfies OptionTable;
 
+/** `--priority-shares` of commands that draw classes. */
+export const priorityShares = {
+  value: '<shares>',
+  parse: parseShares,
+  help: 'draw priority classes, the most urgent first: 0.2,0.8',
+} as const;
+
 /** Reads the notation of a traffic. @throws InvalidArgumentError */
 function parseTraffic(whole: string): TrafficSource {
   const [, text, adapters] = /^(.*?)(?:,adapters=(.*))?$/s.exec(whole)!;

@@ -59,14 +59,6 @@ async function serve(job: TrialJob): Promise<TrialAnswer> {
   return { result, calls: policy.calls(), policyMs, cpuMs: spentMs };
 }
 
-/** Writes the compiled modules for the next process, and gives up writing. */
-function stopCaching(): void {
-  if (getCompileCacheDir() === undefined) return;
-  flushCompileCache();
-  // Without permissions there are none to give up: with a policy in Python.
-  (process.permission as { drop?(scope: string): void } | undefined)?.drop?.('fs.write');
-}
-
 /** Classes whose methods the simulation calls. */
 const CLASSES = [
   ...[Object, Function, Array, Number, Boolean, String, Symbol, RegExp, Map, Set, WeakMap, WeakSet, Promise],
@@ -83,7 +75,11 @@ for (const each of [...CLASSES, Math, JSON, Reflect]) {
 process.on('unhandledRejection', () => {});
 process.on('message', async (job: TrialJob) => {
   if (job.trial.task !== undefined) await import('@servegym/environments');
-  stopCaching();
+  if (getCompileCacheDir() !== undefined) {
+    flushCompileCache();
+    // Gives up writing. Without permissions there are none to give up: with a policy in Python.
+    (process.permission as { drop?(scope: string): void } | undefined)?.drop?.('fs.write');
+  }
   process.send!(await serve(job));
 });
 process.send!('ready');

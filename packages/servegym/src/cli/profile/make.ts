@@ -55,7 +55,10 @@ const makeOptions = {
   },
   engineVersion: {
     value: '<version>',
-    parse: vllmVersion,
+    parse(text: string): string {
+      if (/^\d+\.\d+(\.\w+)*$/.test(text)) return text;
+      throw new InvalidArgumentError(`Expected a version of vLLM, such as 0.6 or 0.15.1, got \`${text}\`.`);
+    },
     conflicts: ['start'],
     help: 'version of vLLM that is estimated, such as 0.6 (default: the newest)',
   },
@@ -195,11 +198,6 @@ async function estimatedStart(options: Making): Promise<EngineProfile> {
   if (engineVersion === undefined) return estimatedProfile(gpu, model, gpus, undefined, kvCache);
   const profile = estimatedProfile(gpu, model, gpus, vllmConstants(engineVersion), kvCache);
   return { ...profile, engine: { ...profile.engine, version: engineVersion } };
-}
-
-function vllmVersion(text: string): string {
-  if (/^\d+\.\d+(\.\w+)*$/.test(text)) return text;
-  throw new InvalidArgumentError(`Expected a version of vLLM, such as 0.6 or 0.15.1, got \`${text}\`.`);
 }
 
 async function fromStaticBatches(options: Making, [file]: readonly string[]): Promise<Made> {

@@ -33,8 +33,15 @@ import {
 import { summarize } from '@servegym/simulator/statistics';
 import { InvalidArgumentError } from 'commander';
 import { deploymentOptions, readDeployment, servingConfig } from '../arguments/deployment.ts';
-import { above, parseShares, whole } from '../arguments/options.ts';
-import { openTraffic, readingLine, readTraffic, trafficOptions, trafficWord } from '../arguments/traffic.ts';
+import { above, whole } from '../arguments/options.ts';
+import {
+  openTraffic,
+  priorityShares,
+  readingLine,
+  readTraffic,
+  trafficOptions,
+  trafficWord,
+} from '../arguments/traffic.ts';
 import { defineCommand, type OptionTable, type OptionValues } from '../command-table.ts';
 import { InputError } from '../failure.ts';
 import { writeOutputFile } from '../files.ts';
@@ -161,11 +168,7 @@ const options = {
     help: 'engines that prefill, and engines that decode',
   },
   acceptance: { value: '<text>', help: 'text that drafts are accepted as in (default: sharegpt)' },
-  priorityShares: {
-    value: '<shares>',
-    parse: parseShares,
-    help: 'draw priority classes, the most urgent first: 0.2,0.8',
-  },
+  priorityShares,
   clientTimeout: above('<s>', 0, 86_400, 'clients give up requests that are not complete after s seconds'),
   kvOffloadingBandwidth: above('<GB/s>', 0, 1e6, 'host to GPU (default: of the profile, else 25)'),
   ...trafficOptions,
