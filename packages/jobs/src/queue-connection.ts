@@ -20,114 +20,101 @@ const PRESENCE_MS = 45_000;
 
 const CANCELLED = 'servegym:cancelled';
 
+export type QueueConnection = Awaited<ReturnType<typeof openQueueConnection>>;
+
 /**
  * The queue of one version of the code, on Redis, and beside the jobs the data that submitters and workers share. Jobs are
- * seen only by those of the same version.
+ * seen only by those of the same version. `address` is without its password, `name` that of the queue.
+ *
+ * Connects to `redis://` or `rediss://`, or as the options say, as to Sentinels.
+ * @throws {JobError} `QUEUE_ADDRESS` or `QUEUE_UNREACHABLE`.
  */
-export class QueueConnection {
-  /** The address, without its password. */
-  readonly address: string;
-  /** Version of the code. */
-  readonly version: string;
-  /** Name of the queue. */
-  readonly name: string;
-  readonly redis: Redis;
-  #hasTold = false;
+export async function openQueueConnection(url: string | RedisOptions, version: string) {
+  const address = readAddress(url);
+  let isOpen = false;
+  // Once it has answered, it waits for a server that comes back.
+  const retryStrategy = (times: number) => (isOpen ? Math.min(100 * times, 2000) : null);
+  const how = { lazyConnect: true, connectTimeout: CONNECT_MS, maxRetriesPerRequest: null };
+  const options: RedisOptions = { ...how, retryStrategy, sentinelRetryStrategy: retryStrategy };
+  const redis = typeof url === 'string' ? new Redis(url, options) : new Redis({ ...url, ...options });
+  let reason: (Error & { readonly code?: string }) | undefined;
+  redis.on('error', (error) => {
+    reason = error;
+  });
+  try {
+    await redis.connect();
+    await redis.ping();
+    isOpen = true;
+  } catch (error) {
+    redis.disconnect();
+    const { message, code = 'no answer' } = reason ?? (error as NonNullable<typeof reason>);
+    const problem = `Cannot use the queue at ${address}: ${message || code}. Start the server there, or correct the address`;
+    throw new JobError('QUEUE_UNREACHABLE', problem);
+  }
+  let hasTold = false;
+  return {
+    ...{ address, version, name: `servegym-jobs-${version}`, redis },
+    ...{ hasBytes, putBytes, getBytes, announce, meet, leave, othersThan, setCancelled, cancelledOf },
+  };
 
-  /**
-   * Connects to `redis://` or `rediss://`, or as the options say, as to Sentinels.
-   * @throws {JobError} `QUEUE_ADDRESS` or `QUEUE_UNREACHABLE`.
-   */
-  static async open(url: string | RedisOptions, version: string): Promise<QueueConnection> {
-    const address = readAddress(url);
-    let isOpen = false;
-    // Once it has answered, it waits for a server that comes back.
-    const retryStrategy = (times: number) => (isOpen ? Math.min(100 * times, 2000) : null);
-    const how = { lazyConnect: true, connectTimeout: CONNECT_MS, maxRetriesPerRequest: null };
-    const options: RedisOptions = { ...how, retryStrategy, sentinelRetryStrategy: retryStrategy };
-    const redis = typeof url === 'string' ? new Redis(url, options) : new Redis({ ...url, ...options });
-    let reason: (Error & { readonly code?: string }) | undefined;
-    redis.on('error', (error) => {
-      reason = error;
-    });
-    try {
-      await redis.connect();
-      await redis.ping();
-      isOpen = true;
-    } catch (error) {
-      redis.disconnect();
-      const { message, code = 'no answer' } = reason ?? (error as NonNullable<typeof reason>);
-      const problem = `Cannot use the queue at ${address}: ${message || code}. Start the server there, or correct the address`;
-      throw new JobError('QUEUE_UNREACHABLE', problem);
-    }
-    return new QueueConnection(redis, address, version);
+  async function hasBytes(name: string): Promise<boolean> {
+    return (await redis.expire(bytesKey(name), BYTES_KEPT_S)) === 1;
   }
 
-  private constructor(redis: Redis, address: string, version: string) {
-    this.redis = redis;
-    this.address = address;
-    this.version = version;
-    this.name = `servegym-jobs-${version}`;
+  async function putBytes(name: string, bytes: Uint8Array): Promise<void> {
+    await redis.set(bytesKey(name), Buffer.from(bytes), 'EX', BYTES_KEPT_S);
   }
 
-  async hasBytes(name: string): Promise<boolean> {
-    return (await this.redis.expire(bytesKey(name), BYTES_KEPT_S)) === 1;
-  }
-
-  async putBytes(name: string, bytes: Uint8Array): Promise<void> {
-    await this.redis.set(bytesKey(name), Buffer.from(bytes), 'EX', BYTES_KEPT_S);
-  }
-
-  getBytes(name: string): Promise<Uint8Array | null> {
-    return this.redis.getBuffer(bytesKey(name));
+  function getBytes(name: string): Promise<Uint8Array | null> {
+    return redis.getBuffer(bytesKey(name));
   }
 
   /** Announces a submitter or worker; to be repeated within `PRESENCE_MS`. */
-  async announce(role: QueueRole, id: string): Promise<void> {
+  async function announce(role: QueueRole, id: string): Promise<void> {
     const key = presenceKey(role);
-    await this.redis.zadd(key, String(Date.now()), `${id} ${this.version}`);
-    await this.redis.zremrangebyscore(key, '-inf', String(Date.now() - 10 * PRESENCE_MS));
+    await redis.zadd(key, String(Date.now()), `${id} ${version}`);
+    await redis.zremrangebyscore(key, '-inf', String(Date.now() - 10 * PRESENCE_MS));
   }
 
   /**
    * Announces a submitter or worker, and looks who is at the other end.
    * @param notice Sentence on their versions when none is this one, to be said once until that changes.
    */
-  async meet(
+  async function meet(
     role: QueueRole,
     id: string,
     notice: (others: string) => string | undefined,
     say: ((notice: string) => void) | undefined,
   ): Promise<void> {
-    await this.announce(role, id);
-    const others = await this.othersThan(role === 'worker' ? 'submitter' : 'worker');
+    await announce(role, id);
+    const others = await othersThan(role === 'worker' ? 'submitter' : 'worker');
     const told = others === null ? undefined : notice(others);
-    if (told !== undefined && !this.#hasTold) say?.(told);
-    this.#hasTold = told !== undefined;
+    if (told !== undefined && !hasTold) say?.(told);
+    hasTold = told !== undefined;
   }
 
-  async leave(role: QueueRole, id: string): Promise<void> {
-    await this.redis.zrem(presenceKey(role), `${id} ${this.version}`);
+  async function leave(role: QueueRole, id: string): Promise<void> {
+    await redis.zrem(presenceKey(role), `${id} ${version}`);
   }
 
   /** The versions of those who are there; `null` when one is of this version. */
-  async othersThan(role: QueueRole): Promise<string | null> {
+  async function othersThan(role: QueueRole): Promise<string | null> {
     const since = String(Date.now() - PRESENCE_MS);
-    const present = await this.redis.zrangebyscore(presenceKey(role), since, '+inf');
+    const present = await redis.zrangebyscore(presenceKey(role), since, '+inf');
     const versions = new Set(present.map((member) => member.slice(member.indexOf(' ') + 1)));
-    return versions.has(this.version) ? null : [...versions].join(', ');
+    return versions.has(version) ? null : [...versions].join(', ');
   }
 
   /** Asks the workers to stop jobs, or takes that back. */
-  async setCancelled(jobIds: readonly string[], cancelled: boolean): Promise<void> {
+  async function setCancelled(jobIds: readonly string[], cancelled: boolean): Promise<void> {
     if (jobIds.length === 0) return;
-    if (cancelled) await this.redis.sadd(CANCELLED, ...jobIds);
-    else await this.redis.srem(CANCELLED, ...jobIds);
+    if (cancelled) await redis.sadd(CANCELLED, ...jobIds);
+    else await redis.srem(CANCELLED, ...jobIds);
   }
 
-  async cancelledOf(jobIds: readonly string[]): Promise<string[]> {
+  async function cancelledOf(jobIds: readonly string[]): Promise<string[]> {
     if (jobIds.length === 0) return [];
-    const isMember = await this.redis.smismember(CANCELLED, ...jobIds);
+    const isMember = await redis.smismember(CANCELLED, ...jobIds);
     return jobIds.filter((_, i) => isMember[i] === 1);
   }
 }

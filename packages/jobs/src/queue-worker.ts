@@ -3,7 +3,7 @@ import { type Job as BullJob, UnrecoverableError, Worker } from 'bullmq';
 import type { RedisOptions } from 'ioredis';
 import { CANCELLED, encodeFailure, failureOf, JobError, type JobKinds, type Json } from './job.ts';
 import { ThreadPool } from './local-jobs.ts';
-import { QueueConnection, type QueuedJob, quiet } from './queue-connection.ts';
+import { openQueueConnection, type QueueConnection, type QueuedJob, quiet } from './queue-connection.ts';
 
 export interface QueueWorkerSettings {
   /** `redis://...`, or options of ioredis. */
@@ -72,7 +72,7 @@ export class QueueWorker {
    * @throws {JobError} `QUEUE_UNREACHABLE`, or `QUEUE_VERSION` when all who submit jobs there have other code.
    */
   static async start(settings: QueueWorkerSettings): Promise<QueueWorker> {
-    const connection = await QueueConnection.open(settings.url, settings.version);
+    const connection = await openQueueConnection(settings.url, settings.version);
     try {
       const others = await connection.othersThan('submitter');
       if (others) {

@@ -11,7 +11,7 @@ import { Redis } from 'ioredis';
 import { type RedisProcess, startRedis, startSentinel } from '../../../maintenance/test-servers/redis.ts';
 import { type Job, JobError, type Json } from './job.ts';
 import { LocalJobs } from './local-jobs.ts';
-import { QueueConnection, type QueuedJob } from './queue-connection.ts';
+import { openQueueConnection, type QueuedJob } from './queue-connection.ts';
 import { QueueWorker } from './queue-worker.ts';
 import { QueuedJobs } from './queued-jobs.ts';
 
@@ -212,7 +212,7 @@ describe('jobs in a queue', () => {
       const isLast = (input: Json) => (input as { seed: number }).seed === 2;
       const jobs = await connect();
       // A worker of the queue alone, whose connection breaks before it can tell how a job went.
-      const connection = await QueueConnection.open(server!.url, VERSION);
+      const connection = await openQueueConnection(server!.url, VERSION);
       let broken = 0;
       const unlucky = new Worker<QueuedJob>(
         connection.name,

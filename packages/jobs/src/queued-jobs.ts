@@ -17,7 +17,7 @@ import {
   type RunOptions,
   RunState,
 } from './job.ts';
-import { QueueConnection, type QueuedJob, quiet } from './queue-connection.ts';
+import { openQueueConnection, type QueueConnection, type QueuedJob, quiet } from './queue-connection.ts';
 import { MOST_LOST_WORKERS } from './queue-worker.ts';
 
 export { QueueWorker } from './queue-worker.ts';
@@ -98,7 +98,7 @@ export class QueuedJobs implements JobEngine {
 
   /** @throws {JobError} when nobody answers at the address. */
   static async connect(options: QueuedJobsOptions): Promise<QueuedJobs> {
-    const connection = await QueueConnection.open(options.url, options.version);
+    const connection = await openQueueConnection(options.url, options.version);
     const jobs = new QueuedJobs(connection, options);
     await Promise.all([jobs.#queue.waitUntilReady(), jobs.#events.waitUntilReady()]);
     return jobs;

@@ -196,35 +196,34 @@ async function aborted(signal: AbortSignal): Promise<never> {
   throw signal.reason;
 }
 
-/** The long work of one environment of a server, done on worker threads. Its results are those of this process. */
-export class BackgroundEnvironment {
-  readonly #work: BackgroundWork;
-  readonly #environment: ServedEnvironment;
-  /** Inputs that were shared, by what they are. */
-  readonly #shared = new Map<string, Promise<SharedInputs>>();
+export type BackgroundEnvironment = ReturnType<typeof backgroundEnvironment>;
 
-  constructor(work: BackgroundWork, environment: ServedEnvironment) {
-    this.#work = work;
-    this.#environment = environment;
-  }
+/** The long work of one environment of a server, done on worker threads. Its results are those of this process. */
+export function backgroundEnvironment(threads: BackgroundWork, environment: ServedEnvironment) {
+  /** Inputs that were shared, by what they are. */
+  const sharedInputs = new Map<string, Promise<SharedInputs>>();
+  return { run };
 
   /** @param reset options of the episode: its task and its trace are shared where they are the server's own */
-  async run(reset: Readonly<Record<string, unknown>>, work: ServedWork, caller?: Caller): Promise<unknown> {
-    const shared = await this.#share(reset);
-    const input = { environment: { ...this.#environment, shared }, reset, work };
+  async function run(
+    reset: Readonly<Record<string, unknown>>,
+    work: ServedWork,
+    caller?: Caller,
+  ): Promise<unknown> {
+    const shared = await share(reset);
+    const input = { environment: { ...environment, shared }, reset, work };
     const job = { kind: 'serve', input: input as unknown as Json, shared: Object.values(shared) };
-    return this.#work.run(job, caller);
+    return threads.run(job, caller);
   }
 
-  async #share({ task_id, trace }: Readonly<Record<string, unknown>>): Promise<SharedInputs> {
-    const entry = findEnvironment(this.#environment.name);
+  async function share({ task_id, trace }: Readonly<Record<string, unknown>>): Promise<SharedInputs> {
+    const entry = findEnvironment(environment.name);
     if (!entry?.takes.includes('task')) return {};
     const taskId = task_id as string | number | undefined;
     // Columns go with each job.
     const key = JSON.stringify([taskId, typeof trace === 'string' ? trace : null]);
-    const known =
-      this.#shared.get(key) ?? shareInputs(this.#work.jobs, entry, { taskId, scenario: { trace } });
-    this.#shared.set(key, known);
+    const known = sharedInputs.get(key) ?? shareInputs(threads.jobs, entry, { taskId, scenario: { trace } });
+    sharedInputs.set(key, known);
     return known;
   }
 }

@@ -21,9 +21,9 @@ import { z } from 'zod';
 import { boundName } from '../cli/arguments/options.ts';
 import { InputError, storeFailure } from '../cli/failure.ts';
 import {
-  BackgroundEnvironment,
   type BackgroundLimits,
   BackgroundWork,
+  backgroundEnvironment,
   defaultWorkLimits,
   inBackground,
 } from './background-work.ts';
@@ -162,7 +162,7 @@ async function mountEnvironment(name: string, options: MountOptions): Promise<Op
   const { definition: simulated, entry } = opened;
   const own = real ? outside.countedEnvironment(simulated, callsOf(real)) : simulated;
   if (isAtRoot) await entry?.prepare?.(opened.inputs);
-  const background = new BackgroundEnvironment(work, { name, version: own.version, tableFile });
+  const background = backgroundEnvironment(work, { name, version: own.version, tableFile });
   const grade: typeof own.grade = (record, caller) =>
     background.run(record.reset, { kind: 'grade', record }, caller) as Promise<Grade>;
   const definition = own.grade ? { ...own, grade } : own;
