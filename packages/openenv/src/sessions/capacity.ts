@@ -24,48 +24,41 @@ export interface Lease {
   release(): void;
 }
 
-/** The slots of a server and the size of all episodes in memory. Leases hold both, and nothing else does. */
-export class Capacity {
-  readonly limits: CapacityLimits;
-  readonly #definition: EnvironmentDefinition;
-  readonly #resting: () => readonly Session[];
-  readonly #evict: (session: Session) => void;
-  readonly #taken = { slots: 0, size: 0, refusals: 0 };
-  #refusedAt = Number.NEGATIVE_INFINITY;
+export type Capacity = ReturnType<typeof capacityOf>;
 
-  /** @param resting the sessions that may be evicted, those used least recently first */
-  constructor(
-    definition: EnvironmentDefinition,
-    limits: CapacityLimits,
-    resting: () => readonly Session[],
-    evict: (session: Session) => void,
-  ) {
-    this.#definition = definition;
-    this.limits = limits;
-    this.#resting = resting;
-    this.#evict = evict;
-  }
-
-  /** Slots that are taken, the size of all episodes together, and how often capacity was refused. */
-  get taken(): Readonly<Record<'slots' | 'size' | 'refusals', number>> {
-    return this.#taken;
-  }
-
-  /** That capacity was refused lately, as a sentence; `null` when it was not. */
-  get problem(): string | null {
-    const seconds = (performance.now() - this.#refusedAt) / 1000;
-    if (seconds * 1000 > REFUSAL_MS) return null;
-    const { maxSessions, maxTotalSize } = this.limits;
-    const { slots } = this.#taken;
-    const size = `${Math.ceil(this.#taken.size)}${Number.isFinite(maxTotalSize) ? ` of ${maxTotalSize}` : ''}`;
-    return `Capacity was refused ${seconds.toFixed(1)} s ago. Taken now: ${slots} of ${maxSessions} sessions, with episodes of ${size} requests together.`;
-  }
+/**
+ * The slots of a server and the size of all episodes in memory. Leases hold both, and nothing else does.
+ * @param resting the sessions that may be evicted, those used least recently first
+ */
+export function capacityOf(
+  definition: EnvironmentDefinition,
+  limits: CapacityLimits,
+  resting: () => readonly Session[],
+  evict: (session: Session) => void,
+) {
+  const taken = { slots: 0, size: 0, refusals: 0 };
+  let refusedAt = Number.NEGATIVE_INFINITY;
+  return {
+    limits,
+    /** Slots that are taken, the size of all episodes together, and how often capacity was refused. */
+    taken: taken as Readonly<typeof taken>,
+    /** That capacity was refused lately, as a sentence; `null` when it was not. */
+    get problem(): string | null {
+      const seconds = (performance.now() - refusedAt) / 1000;
+      if (seconds * 1000 > REFUSAL_MS) return null;
+      const { maxSessions, maxTotalSize } = limits;
+      const { slots } = taken;
+      const size = `${Math.ceil(taken.size)}${Number.isFinite(maxTotalSize) ? ` of ${maxTotalSize}` : ''}`;
+      return `Capacity was refused ${seconds.toFixed(1)} s ago. Taken now: ${slots} of ${maxSessions} sessions, with episodes of ${size} requests together.`;
+    },
+    ...{ episodeSize, hold },
+  };
 
   /** Size of an episode. @throws EnvironmentError `EPISODE_TOO_LARGE` over the limit of one episode */
-  episodeSize(options: ResetOptions): number {
-    const size = this.#definition.episodeSize?.(options) ?? 1;
-    if (size <= this.limits.maxEpisodeSize) return size;
-    const problem = `Expected an episode of at most ${this.limits.maxEpisodeSize} requests, got one of about ${Math.ceil(size)}. Lower the rate, or send fewer requests.`;
+  function episodeSize(options: ResetOptions): number {
+    const size = definition.episodeSize?.(options) ?? 1;
+    if (size <= limits.maxEpisodeSize) return size;
+    const problem = `Expected an episode of at most ${limits.maxEpisodeSize} requests, got one of about ${Math.ceil(size)}. Lower the rate, or send fewer requests.`;
     throw new EnvironmentError('EPISODE_TOO_LARGE', problem);
   }
 
@@ -75,13 +68,13 @@ export class Capacity {
    * @param options of an episode in each slot, which is counted from the start
    * @throws EnvironmentError `CAPACITY_REACHED`, `EPISODE_TOO_LARGE`, or what `make` throws
    */
-  hold<Made>(slots: number, make: (lease: Lease) => Made, options?: ResetOptions): Made {
+  function hold<Made>(slots: number, make: (lease: Lease) => Made, options?: ResetOptions): Made {
     const lease: Lease = {
       ...{ slots: 0, size: 0 },
-      admit: (next) => lease.slots > 0 && this.#take(lease, lease.slots, next),
-      release: () => this.#set(lease, 0, 0),
+      admit: (next) => lease.slots > 0 && take(lease, lease.slots, next),
+      release: () => set(lease, 0, 0),
     };
-    this.#take(lease, slots, options);
+    take(lease, slots, options);
     const fail = (error: unknown): never => {
       lease.release();
       throw error;
@@ -95,19 +88,18 @@ export class Capacity {
   }
 
   /** Lets a lease have so many slots, with an episode of these options in each. Evicts no session in vain. */
-  #take(lease: Lease, slots: number, options?: ResetOptions): void {
-    const { maxSessions, maxTotalSize } = this.limits;
-    const size = options === undefined ? 0 : slots * this.episodeSize(options);
+  function take(lease: Lease, slots: number, options?: ResetOptions): void {
+    const { maxSessions, maxTotalSize } = limits;
+    const size = options === undefined ? 0 : slots * episodeSize(options);
     if (size > maxTotalSize) {
       const problem = `Expected at most ${maxTotalSize} requests in all episodes together, got ${slots} episodes of about ${size / slots}. Ask for fewer or smaller ones.`;
       throw new EnvironmentError('EPISODE_TOO_LARGE', problem);
     }
-    const taken = this.#taken;
     let slotsOver = taken.slots - lease.slots + slots - maxSessions;
     let sizeOver = taken.size - lease.size + size - maxTotalSize;
     const isFull = () => slotsOver > 0 || sizeOver > 0;
     const leaving: Session[] = [];
-    for (const session of isFull() ? this.#resting() : []) {
+    for (const session of isFull() ? resting() : []) {
       if (!isFull()) break;
       if (session.lease === lease) continue;
       leaving.push(session);
@@ -116,7 +108,7 @@ export class Capacity {
     }
     if (isFull()) {
       taken.refusals++;
-      this.#refusedAt = performance.now();
+      refusedAt = performance.now();
       const others = Math.ceil(taken.size - lease.size);
       throw openEnvError('CAPACITY_REACHED', {
         active_sessions: taken.slots,
@@ -124,14 +116,13 @@ export class Capacity {
         ...(slotsOver <= 0 && { episodes: { others, asked: Math.ceil(size), most: maxTotalSize } }),
       });
     }
-    for (const session of leaving) this.#evict(session);
-    this.#set(lease, slots, size);
+    for (const session of leaving) evict(session);
+    set(lease, slots, size);
   }
 
-  /** What a lease has from now on. */
-  #set(lease: Lease, slots: number, size: number): void {
-    this.#taken.slots += slots - lease.slots;
-    this.#taken.size += size - lease.size;
+  function set(lease: Lease, slots: number, size: number): void {
+    taken.slots += slots - lease.slots;
+    taken.size += size - lease.size;
     Object.assign(lease, { slots, size });
   }
 }

@@ -2,7 +2,7 @@ import type { EnvironmentDefinition, ResetOptions } from '../protocol/definition
 import { errorCode, openEnvError } from '../protocol/errors.ts';
 import { newSessionId } from '../protocol/session-id.ts';
 import type { ServerOptions } from '../server/create-server.ts';
-import { Capacity, type Lease } from './capacity.ts';
+import { type Capacity, capacityOf, type Lease } from './capacity.ts';
 import { createInstance, PlayCounts, Session, type Watch, watchOf } from './session.ts';
 import { type SessionStore, type StoreCondition, type StoredSession, silentLogger } from './session-store.ts';
 import { DurationMeter } from './turns.ts';
@@ -43,7 +43,7 @@ export class SessionRegistry {
     this.#store = definition.replayable === false ? undefined : store;
     this.#closeStore = async () => store?.close();
     this.#idleTimeoutMs = idleTimeoutMs;
-    this.capacity = new Capacity(
+    this.capacity = capacityOf(
       definition,
       { maxSessions, maxEpisodeSize, maxTotalSize },
       () => this.#resting(),

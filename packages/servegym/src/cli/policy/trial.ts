@@ -58,7 +58,7 @@ export function runTrial(
   const { inputTokens, outputTokens, classes, starts, startTicks, nextTurn, thinkTicks, predicted } =
     requests;
   let open = 0;
-  const outcome = new Outcome(requests, (id, tick) => {
+  const outcome = outcomeOf(requests, (id, tick) => {
     open--;
     const next = tick === null ? -1 : nextTurn[id];
     if (next >= 0) arrive(next, tick! + thinkTicks[next]);
@@ -96,7 +96,7 @@ export async function runScaledTrial(
 ): Promise<TrialResult> {
   const { FleetEpisode, scalingController } = await import('@servegym/environments');
   const { requests, seed, faults, pools } = trial;
-  const listener = new Outcome(requests);
+  const listener = outcomeOf(requests);
   const texts = { prefixOf: (id: number) => prefixOf(requests, id)! };
   const watched = { faults, standard, listener, policy: () => policy as PolicyFunctions };
   const episode = new FleetEpisode(trial.task!, seed, { ...requests, texts }, watched);
@@ -118,46 +118,39 @@ function prefixOf({ texts: { ids, ends, offsets } }: TrialRequests, id: number) 
   return { chunkTokens: 16, ...part, namedTokens: ends[to - 1] };
 }
 
-class Outcome {
-  readonly columns: Omit<TrialResult, 'replicaSeconds' | 'faults'>;
-  readonly #ended: (id: number, tick: number | null) => void;
-
-  /** @param ended told of each request that ends, with the tick of its last token; `null` of one that was refused */
-  constructor(
-    { inputTokens: { length } }: TrialRequests,
-    ended: (id: number, tick: number | null) => void = () => {},
-  ) {
-    const none = () => new Float64Array(length).fill(Number.NaN);
-    const [outputs, refused] = [new Int32Array(length), new Uint8Array(length)];
-    this.columns = { arrivals: none(), firstTokens: none(), lastTokens: none(), outputs, refused };
-    this.#ended = ended;
-  }
-
-  firstTokens({ ids, firstTokens, count }: FirstTokenLog): void {
-    const { firstTokens: own } = this.columns;
-    for (let i = 0; i < count; i++) if (Number.isNaN(own[ids[i]])) own[ids[i]] = firstTokens[i];
-  }
-
-  completions({ ids, lastTokens, outputs, count }: CompletionLog): void {
-    for (let i = 0; i < count; i++) {
-      this.columns.lastTokens[ids[i]] = lastTokens[i];
-      this.columns.outputs[ids[i]] = outputs[i];
-      this.#ended(ids[i], lastTokens[i]);
-    }
-  }
-
-  refused(id: number): void {
-    this.columns.refused[id] = 1;
-    this.#ended(id, null);
-  }
-
-  result(fleet: Fleet, kinds: number, faults: readonly PolicyFault[]): TrialResult {
-    const replicaSeconds = Array.from({ length: kinds }, (_, pool) => {
-      const { starting, ready, draining } = fleet.replicaSeconds(pool);
-      return starting + ready + draining;
-    });
-    return { ...this.columns, replicaSeconds, faults };
-  }
+/** @param ended told of each request that ends, with the tick of its last token; `null` of one that was refused */
+function outcomeOf(
+  { inputTokens: { length } }: TrialRequests,
+  ended: (id: number, tick: number | null) => void = () => {},
+) {
+  const none = () => new Float64Array(length).fill(Number.NaN);
+  const tokens = { firstTokens: none(), lastTokens: none(), outputs: new Int32Array(length) };
+  const columns = { arrivals: none(), ...tokens, refused: new Uint8Array(length) };
+  return {
+    columns,
+    firstTokens({ ids, firstTokens, count }: FirstTokenLog): void {
+      const { firstTokens: own } = columns;
+      for (let i = 0; i < count; i++) if (Number.isNaN(own[ids[i]])) own[ids[i]] = firstTokens[i];
+    },
+    completions({ ids, lastTokens, outputs, count }: CompletionLog): void {
+      for (let i = 0; i < count; i++) {
+        columns.lastTokens[ids[i]] = lastTokens[i];
+        columns.outputs[ids[i]] = outputs[i];
+        ended(ids[i], lastTokens[i]);
+      }
+    },
+    refused(id: number): void {
+      columns.refused[id] = 1;
+      ended(id, null);
+    },
+    result(fleet: Fleet, kinds: number, faults: readonly PolicyFault[]): TrialResult {
+      const replicaSeconds = Array.from({ length: kinds }, (_, pool) => {
+        const { starting, ready, draining } = fleet.replicaSeconds(pool);
+        return starting + ready + draining;
+      });
+      return { ...columns, replicaSeconds, faults };
+    },
+  };
 }
 
 /**
