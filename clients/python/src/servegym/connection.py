@@ -51,14 +51,6 @@ class CapacityError(ServerError):
     """All sessions of the server are taken. Close one, or start it with more: ``--max-sessions``."""
 
 
-def error_of(data: dict[str, Any]) -> ServerError:
-    """The error that an ``error`` message of the server stands for."""
-    message = str(data.get("message", "The server answered with an error"))
-    code = str(data.get("code", "ERROR"))
-    details = {key: value for key, value in data.items() if key not in ("message", "code")}
-    return (CapacityError if code == "CAPACITY_REACHED" else ServerError)(message, code, details)
-
-
 class Connection:
     """One session of a server.
 
@@ -150,9 +142,11 @@ class Connection:
     def _data_of(self, reply: str) -> dict[str, Any]:
         message = json.loads(reply)
         data = message.get("data") or {}
-        if message.get("type") == "error":
-            raise error_of(data)
-        return data
+        if message.get("type") != "error":
+            return data
+        details = {"message": "The server answered with an error", "code": "ERROR", **data}
+        text, code = str(details.pop("message")), str(details.pop("code"))
+        raise (CapacityError if code == "CAPACITY_REACHED" else ServerError)(text, code, details)
 
     def _lose(self, reason: str) -> ConnectionLost:
         self._open.close()

@@ -44,18 +44,13 @@ export function readJson(text: string): JsonReading {
   try {
     return { ok: true, value: JSON.parse(text) };
   } catch (error) {
-    const message = (error as Error).message;
+    const { message } = error as Error;
     const position = Number(/ at position (\d+)/.exec(message)?.[1] ?? 0);
-    return { ok: false, message: explain(text, message), position };
+    // Quoted strings are stepped over, so that a text value "NaN" is not taken for the literal.
+    const literal = /^(?:[^"]|"(?:[^"\\]|\\.)*")*?(-?\b(?:NaN|Infinity)\b)/s.exec(text.slice(0, 65_536))?.[1];
+    const explained = `${literal} is not JSON; expected a finite number or null. (${message})`;
+    return { ok: false, message: literal === undefined ? message : explained, position };
   }
-}
-
-function explain(text: string, message: string): string {
-  // Quoted strings are stepped over, so that a text value "NaN" is not taken for the literal.
-  const literal = /^(?:[^"]|"(?:[^"\\]|\\.)*")*?(-?\b(?:NaN|Infinity)\b)/s.exec(text.slice(0, 65_536))?.[1];
-  return literal === undefined
-    ? message
-    : `${literal} is not JSON; expected a finite number or null. (${message})`;
 }
 
 /** Deepest nesting of objects and lists. */

@@ -15,9 +15,10 @@ export type ActionReader<Action> = (input: unknown) => Action;
 export function actionReader<Action>(schema: z.ZodType<Action>): ActionReader<Action> {
   const ownMetadata = declares(toJsonSchema(schema, 'input'), 'metadata');
   return function readAction(input) {
-    const offered =
-      !ownMetadata && isJsonObject(input) && 'metadata' in input ? withoutMetadata(input) : input;
-    return readInput(schema, offered);
+    if (ownMetadata || !isJsonObject(input) || !('metadata' in input)) return readInput(schema, input);
+    const { metadata, ...rest } = input;
+    if (isJsonObject(metadata)) return readInput(schema, rest);
+    throw invalidInput('dict_type', ['metadata'], 'Input should be a valid dictionary', metadata);
   };
 }
 
@@ -27,14 +28,6 @@ export function declares(schema: JsonSchema, property: string): boolean {
     Object.hasOwn(schema.properties ?? {}, property) ||
     [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])].some((branch) => declares(branch, property))
   );
-}
-
-function withoutMetadata(action: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const { metadata, ...rest } = action;
-  if (!isJsonObject(metadata)) {
-    throw invalidInput('dict_type', ['metadata'], 'Input should be a valid dictionary', metadata);
-  }
-  return rest;
 }
 
 /**
@@ -143,15 +136,15 @@ type ZodIssue = z.core.$ZodIssue;
 type Bounded = { readonly origin: string; readonly inclusive?: boolean };
 type Rule = Pick<ValidationIssue, 'type' | 'msg' | 'ctx'>;
 
-const MARKED = { error: markIntegers };
-
 /** zod says of an integer that a number was expected; pydantic is more exact. */
 const INTEGER_EXPECTED = 'expected integer';
 
-function markIntegers({ code, inst }: z.core.$ZodRawIssue): string | undefined {
-  const format = (inst as { _zod?: { def?: { format?: string } } } | undefined)?._zod?.def?.format;
-  return code === 'invalid_type' && format?.endsWith('int') ? INTEGER_EXPECTED : undefined;
-}
+const MARKED = {
+  error({ code, inst }: z.core.$ZodRawIssue): string | undefined {
+    const format = (inst as { _zod?: { def?: { format?: string } } } | undefined)?._zod?.def?.format;
+    return code === 'invalid_type' && format?.endsWith('int') ? INTEGER_EXPECTED : undefined;
+  },
+};
 
 /** Issues of a value that a schema refuses, in pydantic's words. */
 function* issuesIn(

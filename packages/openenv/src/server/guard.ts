@@ -164,18 +164,17 @@ export class Guard {
   /** Refuses what a page of another site sends, or loads as an image or script, but not links to the server. */
   #checkSite(request: GuardedRequest, path: string): Refusal | null {
     const { origin, 'sec-fetch-site': site } = request.headers;
+    let detail =
+      'Pages of other sites may not load this. Allow their origin in the options of the server, and ask with CORS.';
     if (origin !== undefined) {
       const ownHost = requestedHost(request, this.#trustedProxies);
       if (isAllowedOrigin(origin, ownHost, this.origins)) return null;
-      return refuseSite(
-        `Pages of ${origin.slice(0, 200)} may not use this server. Allow the origin in its options.`,
-      );
+      detail = `Pages of ${origin.slice(0, 200)} may not use this server. Allow the origin in its options.`;
+    } else {
+      if (site === undefined || SAME_SITE.includes(String(site)) || this.origins.includes('*')) return null;
+      if (this.#isPageView(request, path)) return null;
     }
-    if (site === undefined || SAME_SITE.includes(String(site)) || this.origins.includes('*')) return null;
-    if (this.#isPageView(request, path)) return null;
-    return refuseSite(
-      'Pages of other sites may not load this. Allow their origin in the options of the server, and ask with CORS.',
-    );
+    return { status: 403, code: 'ORIGIN_REFUSED', detail, headers: {} };
   }
 
   /** True when a browser opens the answer in a window, or one of the server's pages in a frame. */
@@ -209,10 +208,6 @@ export class Guard {
 
 function digest(token: string): string {
   return createHash('sha256').update(token).digest('base64');
-}
-
-function refuseSite(detail: string): Refusal {
-  return { status: 403, code: 'ORIGIN_REFUSED', detail, headers: {} };
 }
 
 function isUnder(path: string, folder: string): boolean {
