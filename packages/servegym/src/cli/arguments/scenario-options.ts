@@ -167,8 +167,6 @@ export async function readPolicies({ policies, env, llm }: EvaluateOptions): Pro
   return read;
 }
 
-export type PlayedInputs = Awaited<ReturnType<typeof readInputs>>;
-
 /**
  * The task that was named, made known when it is in a file, and what it is played under.
  * @throws InputError, SimulatorError or EnvironmentError

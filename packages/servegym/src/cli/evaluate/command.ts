@@ -36,7 +36,6 @@ import {
 import {
   isModel,
   type NamedPolicy,
-  type PlayedInputs,
   readInputs,
   readPolicies,
   scenarioOptions,
@@ -55,15 +54,24 @@ import { fleetForm, fleetRequests, playFleet } from './play-fleet.ts';
 const NOTICE_SECONDS = 10;
 
 async function playSeed(seed: number, options: EvaluateOptions): Promise<void> {
-  const { env, json, lines, url, record } = options;
+  const { env, json, lines, url, record, maxSteps } = options;
   // Policies may be for a task of this file.
   const isPlain = lines === undefined && url === undefined && record === undefined;
   const isOnFleet = env === fleet.id && isPlain && !options.policies.some(isModel);
   const played = await readInputs(isOnFleet ? { ...options, traffic: undefined } : options);
   const policies = await readPolicies(options);
-  if (isOnFleet) return playOnFleet(seed, policies, { ...options, task: played.task });
+  if (isOnFleet) {
+    // Autoscalers play the same requests.
+    const on = await fleetRequests(seed, { ...options, task: played.task });
+    const runs = policies.flatMap((policy) =>
+      'found' in policy
+        ? [{ ...playFleet(on.task, seed, on.requests, policy.found.policy as never), policy: policy.name }]
+        : [],
+    );
+    return printResult(json, { ...on, runs }, fleetForm);
+  }
   const results: BaselineResult[] = [];
-  for (const policy of policies) results.push(await playTasks(policy, seed, played, options));
+  for (const policy of policies) results.push(await play(policy));
   const [first] = results as [BaselineResult];
   const whole = results.length === 1 ? first : results;
   if (record !== undefined) await writeJsonFile(record, whole);
@@ -78,33 +86,26 @@ async function playSeed(seed: number, options: EvaluateOptions): Promise<void> {
       `no answer of \`${model}\` was a valid action, so that the scores are those of the default action`,
     );
   }
-}
 
-async function playTasks(
-  policy: NamedPolicy,
-  seed: number,
-  { task, inputs }: PlayedInputs,
-  options: EvaluateOptions,
-): Promise<BaselineResult> {
-  const { env, url, lines, maxSteps } = options;
-  const taskIds = tasksOf(env, task);
-  const llm = 'model' in policy ? askedModel(policy.model, options) : undefined;
-  const printed = lines === undefined ? undefined : episodeLines(env, llm?.model ?? 'none', lines);
-  try {
-    return await runBaseline({
-      environment: agentsOf(env).playable(inputs),
-      player: 'found' in policy ? { agent: policy.name, policy: policy.found.policy } : llm!,
-      taskIds,
-      seed,
-      maxSteps,
-      runtime: url && (await httpRuntime(url, env)),
-      watcher: { ...PROGRESS, ...printed?.watcher },
-    });
-  } catch (error) {
-    printed?.abandon(task === 'all' ? env : task);
-    throw error;
-  } finally {
-    showProgress('');
+  async function play(policy: NamedPolicy): Promise<BaselineResult> {
+    const { task, inputs } = played;
+    const taskIds = tasksOf(env, task);
+    const llm = 'model' in policy ? askedModel(policy.model, options) : undefined;
+    const printed = lines === undefined ? undefined : episodeLines(env, llm?.model ?? 'none', lines);
+    try {
+      return await runBaseline({
+        environment: agentsOf(env).playable(inputs),
+        player: 'found' in policy ? { agent: policy.name, policy: policy.found.policy } : llm!,
+        ...{ taskIds, seed, maxSteps },
+        runtime: url && (await httpRuntime(url, env)),
+        watcher: { ...PROGRESS, ...printed?.watcher },
+      });
+    } catch (error) {
+      printed?.abandon(task === 'all' ? env : task);
+      throw error;
+    } finally {
+      showProgress('');
+    }
   }
 }
 
@@ -163,21 +164,6 @@ async function httpRuntime(url: URL, env: EvaluateOptions['env']): Promise<Basel
     },
     grade: async () => (expected.grade === undefined ? null : ((await client.grade()) as Grade)),
   };
-}
-
-async function playOnFleet(
-  seed: number,
-  policies: readonly NamedPolicy[],
-  options: EvaluateOptions,
-): Promise<void> {
-  const played = await fleetRequests(seed, options);
-  const { task, requests } = played;
-  const runs = policies.flatMap((policy) =>
-    'found' in policy
-      ? [{ ...playFleet(task, seed, requests, policy.found.policy as never), policy: policy.name }]
-      : [],
-  );
-  printResult(options.json, { ...played, runs }, fleetForm);
 }
 
 /** Least printed score: three digits stay strictly inside (0, 1). */
