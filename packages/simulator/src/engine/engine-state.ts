@@ -315,21 +315,16 @@ export class EngineState {
 
   /** Most tokens that a request gets in the iteration that is scheduled now. */
   mostTokens(): number {
-    return this.settings.longPrefillTokenThreshold === 0 ? ALL_TOKENS : this.mostTokensOfLong();
-  }
-
-  private mostTokensOfLong(): number {
+    const { longPrefillTokenThreshold: threshold, longPrefillTokenThresholdAdaptive: adapts } = this.settings;
+    if (threshold === 0) return ALL_TOKENS;
     const requests = this.running.count + this.waiting.count;
     if (requests <= 1) return ALL_TOKENS;
-    if (!this.settings.longPrefillTokenThresholdAdaptive) return this.settings.longPrefillTokenThreshold;
-    return Math.max(this.settings.longPrefillTokenThreshold, Math.floor(this.maxNumBatchedTokens / requests));
+    return adapts ? Math.max(threshold, Math.floor(this.maxNumBatchedTokens / requests)) : threshold;
   }
 
   /** The smallest that `mostTokens` can be. */
   get leastOfMostTokens(): number {
-    return this.settings.longPrefillTokenThreshold === 0
-      ? ALL_TOKENS
-      : this.settings.longPrefillTokenThreshold;
+    return this.settings.longPrefillTokenThreshold || ALL_TOKENS;
   }
 
   /** Whether decodes may stand behind an incomplete prefill, outnumber the token budget, have been left out, or free blocks. */

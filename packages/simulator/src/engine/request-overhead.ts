@@ -19,15 +19,11 @@ export class RequestOverhead {
   declare private readonly perTokenMs: number;
   declare private readonly key: number;
 
-  constructor({
-    requestOverheadMs,
-    requestOverheadJitter,
-    requestOverheadPerTokenUs,
-    seed,
-  }: OverheadSettings) {
-    this.perTokenMs = requestOverheadPerTokenUs / 1000;
-    this.constantMs = requestOverheadMs * (1 - requestOverheadJitter);
-    this.varyingMs = requestOverheadMs * requestOverheadJitter;
+  constructor(settings: OverheadSettings) {
+    const { requestOverheadMs: meanMs, requestOverheadJitter: jitter, seed } = settings;
+    this.perTokenMs = settings.requestOverheadPerTokenUs / 1000;
+    this.constantMs = meanMs * (1 - jitter);
+    this.varyingMs = meanMs * jitter;
     this.key = streamKey(seed, 'request overhead');
   }
 

@@ -84,9 +84,10 @@ export interface FleetListener {
   refused(id: number, tick: number, reason: RefusalReason): void;
 }
 
-/** @throws SimulatorError naming the option that is out of range. */
-export function checkFleetOptions(options: FleetOptions): void {
+/** The options with their defaults. @throws SimulatorError naming the option that is out of range. */
+export function settledOptions(options: FleetOptions) {
   const { pools, maxReplicas = MAX_FLEET_REPLICAS, metricsIntervalMs = 1000, failuresPerHour = 0 } = options;
+  const { seed = 0, faults = [] } = options;
   if (pools.length === 0) throw wrongSetting('FLEET_SETTING', 'pools', 'at least one pool', 0);
   expectInteger('FLEET_SETTING', 'maxReplicas', maxReplicas, 1, MAX_FLEET_REPLICAS);
   expectNumber('FLEET_SETTING', 'metricsIntervalMs', metricsIntervalMs, 1, 60_000);
@@ -99,6 +100,7 @@ export function checkFleetOptions(options: FleetOptions): void {
     expectNumber('FLEET_SETTING', `pools[${at}].reclaim.perHour`, reclaim.perHour, 0, 3600);
     expectNumber('FLEET_SETTING', `pools[${at}].reclaim.noticeSeconds`, reclaim.noticeSeconds, 0, 3600);
   }
+  return { ...options, maxReplicas, metricsIntervalMs, failuresPerHour, seed, faults };
 }
 
 /** @throws SimulatorError naming the setting that is out of range. */

@@ -10,16 +10,14 @@ import { type PolicyFault, type PolicyFunctions, PolicyRun, startPolicy } from '
 import { type Candidates, candidates, RequestView } from '../policy/views.ts';
 import { portableMath } from '../portable-math.ts';
 import { randomUniform, streamKey } from '../random/counter-random.ts';
-import { type FleetFault, faultAt } from './faults.ts';
+import { faultAt } from './faults.ts';
 import {
-  checkFleetOptions,
   checkFleetSettings,
   type FleetListener,
   type FleetOptions,
-  type FleetPool,
   type FleetRequest,
   type FleetSettings,
-  MAX_FLEET_REPLICAS,
+  settledOptions,
 } from './fleet-options.ts';
 import { engineConfig, Replica, type ReplicaState } from './replica.ts';
 
@@ -56,18 +54,13 @@ export class Fleet {
   now = 0;
   /** In force; changed by `configure`. */
   settings: FleetSettings;
-  private readonly pools: readonly FleetPool[];
-  private readonly maxReplicas: number;
+  private readonly options: ReturnType<typeof settledOptions>;
   private readonly intervalTicks: number;
-  private readonly failuresPerHour: number;
-  private readonly seed: number;
   private readonly coldStartKey: number;
   private readonly failureKey: number;
   private readonly reclaimKey: number;
   private readonly listener: FleetListener;
   private readonly policy: PolicyRun;
-  private readonly standard: PolicyFunctions | undefined;
-  private readonly faults: readonly FleetFault[];
   private readonly dispatcher: Dispatcher;
   private readonly order: QueueOrder | undefined;
   /** Replicas that new requests are sent to, and those that decode. */
@@ -92,25 +85,20 @@ export class Fleet {
    * @throws SimulatorError when a setting or option is out of range.
    */
   constructor(settings: FleetSettings, options: FleetOptions, listener: FleetListener) {
-    checkFleetOptions(options);
-    this.pools = options.pools;
-    this.maxReplicas = options.maxReplicas ?? MAX_FLEET_REPLICAS;
-    checkFleetSettings(settings, this.pools.length, this.maxReplicas);
-    this.intervalTicks = ticksFromMs(options.metricsIntervalMs ?? 1000);
-    this.failuresPerHour = options.failuresPerHour ?? 0;
-    this.seed = options.seed ?? 0;
-    this.coldStartKey = streamKey(this.seed, 'fleet-cold-start');
-    this.failureKey = streamKey(this.seed, 'fleet-failure');
-    this.reclaimKey = streamKey(this.seed, 'fleet-reclaim');
+    this.options = settledOptions(options);
+    const { pools, maxReplicas, metricsIntervalMs, seed } = this.options;
+    checkFleetSettings(settings, pools.length, maxReplicas);
+    this.intervalTicks = ticksFromMs(metricsIntervalMs);
+    this.coldStartKey = streamKey(seed, 'fleet-cold-start');
+    this.failureKey = streamKey(seed, 'fleet-failure');
+    this.reclaimKey = streamKey(seed, 'fleet-reclaim');
     this.listener = listener;
     this.settings = settings;
     this.policy = new PolicyRun(options.policy === undefined ? {} : startPolicy(options.policy));
-    this.faults = options.faults ?? [];
-    this.standard = options.standard;
-    this.dispatcher = new Dispatcher(this.policy, this.standardOf(settings), this.seed, true);
+    this.dispatcher = new Dispatcher(this.policy, this.standardOf(settings), seed, true);
     const { order } = this.policy.functions;
     this.order = order && ((queue, tick) => this.policy.ordered(order, queue, tick / TICKS_PER_S));
-    this.seconds = this.pools.map(() => ({ starting: 0, ready: 0, draining: 0 }));
+    this.seconds = pools.map(() => ({ starting: 0, ready: 0, draining: 0 }));
     this.scale();
     for (const replica of this.replicas) {
       replica.readyAt = 0;
@@ -164,12 +152,13 @@ export class Fleet {
    * @throws SimulatorError or SimulatorError, and changes nothing, when a setting is out of range.
    */
   configure(settings: FleetSettings): void {
-    checkFleetSettings(settings, this.pools.length, this.maxReplicas);
+    const { pools, maxReplicas } = this.options;
+    checkFleetSettings(settings, pools.length, maxReplicas);
     this.settings = settings;
     this.isChanged = true;
     this.dispatcher.standard = this.standardOf(settings);
     for (const { engine, pool, slowdown } of this.replicas)
-      engine.configure(engineConfig(this.pools[pool], settings, slowdown));
+      engine.configure(engineConfig(pools[pool], settings, slowdown));
   }
 
   /** Serves until `limit` (ticks), one metrics interval after another. */
@@ -190,23 +179,23 @@ export class Fleet {
 
   /** The state, without the logs, to go back to. */
   snapshot() {
+    const { now, settings, started } = this;
     return {
-      now: this.now,
-      settings: this.settings,
+      ...{ now, settings, started },
       replicas: this.replicas.map((replica) => replica.snapshot()),
       dispatcher: this.dispatcher.snapshot(),
       held: this.held.slice(),
       coming: this.coming.list(),
       stranded: this.stranded.slice(),
-      started: this.started,
       seconds: this.seconds.map((seconds) => ({ ...seconds })),
     };
   }
 
   /** Goes back to where `snapshot` was taken, with empty logs. */
   restore(snapshot: ReturnType<Fleet['snapshot']>): void {
+    const { now, settings, started, dispatcher, held, coming, stranded, seconds } = snapshot;
     const present = new Map(this.replicas.map((replica) => [replica.ordinal, replica]));
-    this.settings = snapshot.settings;
+    Object.assign(this, { now, settings, started });
     this.replicas.length = 0;
     for (const taken of snapshot.replicas) {
       const same = present.get(taken.ordinal);
@@ -217,15 +206,13 @@ export class Fleet {
       replica.restore(taken);
       this.replicas.push(replica);
     }
-    this.now = snapshot.now;
     this.isChanged = true;
-    this.dispatcher.restore(snapshot.dispatcher);
-    this.dispatcher.standard = this.standardOf(snapshot.settings);
-    this.held = snapshot.held.slice();
-    this.coming = new OrderedQueue(arrivesFirst, snapshot.coming);
-    this.stranded = snapshot.stranded.slice();
-    this.started = snapshot.started;
-    this.seconds = snapshot.seconds.map((seconds) => ({ ...seconds }));
+    this.dispatcher.restore(dispatcher);
+    this.dispatcher.standard = this.standardOf(settings);
+    this.held = held.slice();
+    this.coming = new OrderedQueue(arrivesFirst, coming);
+    this.stranded = stranded.slice();
+    this.seconds = seconds.map((each) => ({ ...each }));
     this.clearLogs();
   }
 
@@ -258,7 +245,7 @@ export class Fleet {
     const { replicas, dispatcher, held, now } = this;
     let waiting = held.length;
     for (const { target, ordinal } of replicas) {
-      if (faultAt(this.faults, 'late_scrape', ordinal, now / TICKS_PER_S) === undefined)
+      if (faultAt(this.options.faults, 'late_scrape', ordinal, now / TICKS_PER_S) === undefined)
         target.scrape(now / TICKS_PER_S);
       waiting += target.waiting;
     }
@@ -280,7 +267,7 @@ export class Fleet {
     if (this.front.targets.length === 0 || this.held.length === 0) return;
     const { held } = this;
     this.held = [];
-    const standard = this.standard ?? weighted(BY_QUEUE);
+    const standard = this.options.standard ?? weighted(BY_QUEUE);
     for (const each of held) {
       const request = { ...each, arrival: this.now };
       this.send(request, this.viewOf(request), standard);
@@ -350,6 +337,7 @@ export class Fleet {
   /** Changes between two intervals: starts, stops, failures, and changes of roles. */
   private manage(seconds: number): void {
     const { replicas } = this;
+    const { faults, failuresPerHour } = this.options;
     for (const replica of replicas) {
       const { state, ordinal } = replica;
       if (state === 'starting' && replica.readyAt <= this.now) {
@@ -358,12 +346,12 @@ export class Fleet {
         this.log('ready', replica);
       } else if (
         state !== 'starting' &&
-        (replica.goneAt <= this.now || this.isHit(this.failureKey, this.failuresPerHour, ordinal, seconds))
+        (replica.goneAt <= this.now || this.isHit(this.failureKey, failuresPerHour, ordinal, seconds))
       ) {
         this.fail(replica);
       }
       this.reclaim(replica, seconds);
-      if (this.faults.length > 0) this.suffer(replica);
+      if (faults.length > 0) this.suffer(replica);
     }
     for (let at = replicas.length - 1; at >= 0; at--) {
       if (replicas[at].state === 'draining' && replicas[at].requests === 0) this.stop(at);
@@ -387,7 +375,7 @@ export class Fleet {
 
   /** Lets the provider take spot capacity back: the replica drains until the notice is over, and another one is asked for. */
   private reclaim(replica: Replica, seconds: number): void {
-    const { reclaim } = this.pools[replica.pool];
+    const { reclaim } = this.options.pools[replica.pool];
     if (reclaim === undefined || replica.state !== 'ready') return;
     if (!this.isHit(this.reclaimKey, reclaim.perHour, replica.ordinal, seconds)) return;
     replica.state = 'draining';
@@ -397,12 +385,13 @@ export class Fleet {
 
   /** Lets the faults of a replica begin and end. */
   private suffer(replica: Replica): void {
-    const { faults, now, intervalTicks } = this;
+    const { now, intervalTicks } = this;
+    const { faults, pools } = this.options;
     const { ordinal, pool, engine } = replica;
     const slowdown = faultAt(faults, 'slow', ordinal, now / TICKS_PER_S)?.factor ?? 1;
     if (slowdown !== replica.slowdown) {
       replica.slowdown = slowdown;
-      engine.configure(engineConfig(this.pools[pool], this.settings, slowdown));
+      engine.configure(engineConfig(pools[pool], this.settings, slowdown));
     }
     const before = faultAt(faults, 'lost', ordinal, (now - intervalTicks) / TICKS_PER_S);
     const isLost = faultAt(faults, 'lost', ordinal, now / TICKS_PER_S) !== undefined && before === undefined;
@@ -474,25 +463,25 @@ export class Fleet {
 
   /** The functions that decide where the policy does not. */
   private standardOf({ routing, admissionSeconds }: FleetSettings): PolicyFunctions {
-    return this.standard ?? { ...weighted(routing), ...admissionByClass(admissionSeconds) };
+    return this.options.standard ?? { ...weighted(routing), ...admissionByClass(admissionSeconds) };
   }
 
   private newReplica(slot: number, ordinal: number, pool: number, readyAt: number): Replica {
-    return new Replica({ slot, ordinal, pool, readyAt }, this.pools[pool], this.settings, {
-      ...{ seed: this.seed, dispatcher: this.dispatcher, order: this.order },
-    });
+    const { dispatcher, order, settings } = this;
+    const { pools, seed } = this.options;
+    return new Replica({ slot, ordinal, pool, readyAt }, pools[pool], settings, { seed, dispatcher, order });
   }
 
   /** A place for one more replica; -1 when all GPUs are in use. */
   private freeSlot(): number {
-    for (let slot = 0; slot < this.maxReplicas; slot++) {
+    for (let slot = 0; slot < this.options.maxReplicas; slot++) {
       if (!this.replicas.some((replica) => replica.slot === slot)) return slot;
     }
     return -1;
   }
 
   private coldStartTicks(pool: number, ordinal: number, draw: number): number {
-    const [least, most] = this.pools[pool].coldStartSeconds;
+    const [least, most] = this.options.pools[pool].coldStartSeconds;
     const seconds = least + (most - least) * randomUniform(this.coldStartKey, ordinal, draw / TICKS_PER_S);
     return ticksFromMs(seconds * 1000);
   }

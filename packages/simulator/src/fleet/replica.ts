@@ -38,10 +38,7 @@ export class Replica {
     settings: FleetSettings,
     { dispatcher, ...options }: { seed: number; dispatcher: Dispatcher; order: QueueOrder | undefined },
   ) {
-    this.slot = own.slot;
-    this.ordinal = own.ordinal;
-    this.pool = own.pool;
-    this.readyAt = own.readyAt;
+    Object.assign(this, own);
     this.link = new TransferLink(pool.profile);
     this.engine = new Engine(engineConfig(pool, settings), {
       ...engineOptionsOf(pool.profile, false),

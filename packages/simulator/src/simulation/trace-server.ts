@@ -33,14 +33,8 @@ export class TraceServer {
   private readonly handovers: Handovers | null;
   private readonly router: Router;
   private readonly policy: PolicyRun;
-  /** Whether a policy orders the queue. */
-  private readonly isOrdered: boolean;
   private readonly options: SimulationOptions;
   private readonly collector: RunCollector;
-  private readonly priorities: Uint8Array | undefined;
-  private readonly kvBlocks: number;
-  private readonly concurrency: number | undefined;
-  private readonly cachesPrefixes: boolean;
   private origin = 0;
   private submitted = 0;
   private refused = 0;
@@ -68,7 +62,6 @@ export class TraceServer {
     }
     const isSecond = (replica: number) => secondPool !== undefined && replica >= prefill;
     this.policy = new PolicyRun(options.policy === undefined ? {} : startPolicy(options.policy));
-    this.isOrdered = this.policy.functions.order !== undefined;
     this.engines = Array.from({ length: prefill + beside + decode }, (_, replica) =>
       this.newEngine(options, isSecond(replica) ? secondPool! : options, replica),
     );
@@ -108,10 +101,6 @@ export class TraceServer {
       throw wrongSetting('SIMULATION_OPTION', 'clientTimeoutMs', 'a number above 0', clientTimeoutMs);
     }
     this.timeoutTicks = ticksFromMs(clientTimeoutMs ?? Number.POSITIVE_INFINITY);
-    this.priorities = options.priorities;
-    this.kvBlocks = blocksOf(options);
-    this.concurrency = options.concurrency;
-    this.cachesPrefixes = options.prefixCaching ?? true;
   }
 
   private newEngine(options: SimulationOptions, own: EngineSettings, replica: number): Engine {
@@ -157,17 +146,18 @@ export class TraceServer {
   submit(requests: Trace, isWhole: boolean): void {
     const first = this.submitted;
     const { prefixBlocks } = requests;
-    const chains = isWhole && this.cachesPrefixes && prefixBlocks ? PromptChains.of(prefixBlocks) : null;
-    if (requests.followUps !== undefined || this.concurrency !== undefined) {
+    const { prefixCaching = true, concurrency, priorities } = this.options;
+    const chains = isWhole && prefixCaching && prefixBlocks ? PromptChains.of(prefixBlocks) : null;
+    if (requests.followUps !== undefined || concurrency !== undefined) {
       if (first > 0) {
         throw refused('Expected a trace with conversations or a concurrency to come in one piece');
       }
-      this.serveClosedLoop(requests, new ClosedLoop(requests, this.concurrency), chains);
+      this.serveClosedLoop(requests, new ClosedLoop(requests, concurrency), chains);
       return;
     }
     for (let i = 0; i < requests.arrivalMs.length; i++) {
       if (this.submitted % CHUNK === 0 && this.submitted > 0) this.advance();
-      const request = tracedRequest(requests, i, first + i, this.origin, this.priorities, chains);
+      const request = tracedRequest(requests, i, first + i, this.origin, priorities, chains);
       if (this.patience.length > 0) this.giveUpUntil(request.arrival);
       this.send(request, requests, i);
       this.latestMs = requests.arrivalMs[i];
@@ -177,8 +167,9 @@ export class TraceServer {
 
   /** Sends request `at` of a trace to an engine. Answers false when it is refused. */
   private send(request: EngineRequest, trace: Trace, at: number): boolean {
-    const { router, isOrdered } = this;
+    const { router } = this;
     const { arrival } = request;
+    const isOrdered = this.policy.functions.order !== undefined;
     const view = router.looks || isOrdered ? this.viewOf(request, trace, at) : null;
     if (view !== null && !router.admits(view, arrival)) {
       this.refused++;
@@ -231,7 +222,7 @@ export class TraceServer {
   finish(): Omit<SimulationTotals, 'simulatedMs'> {
     this.giveUpUntil(Number.POSITIVE_INFINITY);
     this.runUntil(Number.POSITIVE_INFINITY);
-    const { submitted: requests, kvBlocks } = this;
+    const { submitted: requests } = this;
     const { faults } = this.policy;
     const counters = zeroCounters();
     const latency = new LatencyHistogram();
@@ -241,7 +232,7 @@ export class TraceServer {
     }
     const { completed, rejected } = counters;
     return {
-      ...{ requests, completed, rejected, counters, kvBlocks },
+      ...{ requests, completed, rejected, counters, kvBlocks: blocksOf(this.options) },
       ...{ itlP50Ms: latency.quantileMs(0.5), itlP99Ms: latency.quantileMs(0.99) },
       ...(this.options.clientTimeoutMs !== undefined && { aborted: this.aborted }),
       ...(this.options.policy !== undefined && { policy: { refused: this.refused, faults } }),
@@ -257,6 +248,7 @@ export class TraceServer {
   /** Serves all requests, each of which is submitted when no iteration that it could see has begun. */
   private serveClosedLoop(requests: Trace, loop: ClosedLoop, chains: PromptChains | null): void {
     const { engines } = this;
+    const { priorities } = this.options;
     this.submitted = requests.arrivalMs.length;
     for (;;) {
       const arrival = loop.nextArrival - this.origin;
@@ -271,7 +263,7 @@ export class TraceServer {
       if (arrival <= begin) {
         if (arrival === Number.POSITIVE_INFINITY) return;
         const at = loop.take();
-        const request = tracedRequest(requests, at, at, this.origin, this.priorities, chains, arrival);
+        const request = tracedRequest(requests, at, at, this.origin, priorities, chains, arrival);
         if (!this.send(request, requests, at)) loop.answer(at, arrival + this.origin);
         continue;
       }
