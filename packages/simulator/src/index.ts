@@ -1,6 +1,4 @@
-export { Cluster } from './cluster/cluster.ts';
-export { type GpuMemory, usedGiB } from './cluster/gpu-memory.ts';
-export type { ServingConfig } from './cluster/serving-config.ts';
+export { Cluster, type ServingConfig } from './cluster/cluster.ts';
 export { Engine } from './engine/engine.ts';
 export {
   BATCH_DEPTHS,
@@ -51,11 +49,13 @@ export {
   type WeightVariant,
 } from './profiles/engine-profile.ts';
 export {
+  type GpuMemory,
   kvBlockBytes,
   kvBlocksGiB,
   kvMemoryGiB,
   kvPoolBlocks,
   kvTokens,
+  usedGiB,
   weightChangeSeconds,
   weightVariant,
 } from './profiles/kv-pool.ts';

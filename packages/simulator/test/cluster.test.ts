@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { ServingConfig } from '../src/cluster/cluster.ts';
 import { Cluster } from '../src/cluster/cluster.ts';
-import { usedGiB } from '../src/cluster/gpu-memory.ts';
-import type { ServingConfig } from '../src/cluster/serving-config.ts';
 import { TICKS_PER_MS, TICKS_PER_S } from '../src/engine/ticks.ts';
+import { usedGiB } from '../src/profiles/kv-pool.ts';
 import { fixtureProfile } from './profile-fixture.ts';
 
 const calm: ServingConfig = {

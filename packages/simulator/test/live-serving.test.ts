@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { ServingConfig } from '../src/cluster/cluster.ts';
 import { Cluster } from '../src/cluster/cluster.ts';
-import type { ServingConfig } from '../src/cluster/serving-config.ts';
 import { Engine } from '../src/engine/engine.ts';
 import { TICKS_PER_MS } from '../src/engine/ticks.ts';
 import { weightVariant } from '../src/profiles/kv-pool.ts';

@@ -2,14 +2,45 @@ import { Engine } from '../engine/engine.ts';
 import type { Drafter, EngineConfig, EngineOptions } from '../engine/engine-config.ts';
 import type { EngineRequest } from '../engine/engine-log.ts';
 import { TICKS_PER_S } from '../engine/ticks.ts';
+import type { SchedulingPolicy } from '../engine/waiting-queue.ts';
 import { acceptanceTable, engineOptionsOf } from '../profiles/engine-options.ts';
-import type { EngineProfile } from '../profiles/engine-profile.ts';
-import { kvPoolBlocks, noKvPool, weightChangeSeconds, weightVariant } from '../profiles/kv-pool.ts';
+import type { EngineProfile, WeightPrecision } from '../profiles/engine-profile.ts';
+import {
+  type GpuMemory,
+  gpuMemory,
+  kvPoolBlocks,
+  noKvPool,
+  usedGiB,
+  weightChangeSeconds,
+  weightVariant,
+} from '../profiles/kv-pool.ts';
 import type { SimulationOptions } from '../simulation/simulation-options.ts';
-import { SimulatorError } from '../simulator-error.ts';
-import { type GpuMemory, gpuMemory, usedGiB } from './gpu-memory.ts';
-import type { ClusterEvent, ServingConfig } from './serving-config.ts';
+import { wrongSetting } from '../simulator-error.ts';
 import { TransferLink } from './transfer-link.ts';
+
+/** The settings of a cluster that can change while it serves. */
+export interface ServingConfig {
+  /** Most sequences that run at once on each GPU (vLLM max_num_seqs). */
+  readonly maxNumSeqs: number;
+  /** Share of the memory left by weights, draft and activations that each GPU's KV pool takes, (0, 1]. */
+  readonly kvBudgetFraction: number;
+  /** Draft tokens a decode step; 0 is off. */
+  readonly speculationDepth: number;
+  /** Precision of the weights. A change reloads both GPUs: `weightChangeSeconds` without service, all KV lost. */
+  readonly weights: WeightPrecision;
+  /** GPU 0 prefills and GPU 1 decodes, instead of both doing both. A change first drains what runs. */
+  readonly split: boolean;
+  readonly schedulingPolicy: SchedulingPolicy;
+}
+
+/** Something that happened to a GPU. */
+interface ClusterEvent {
+  /** `oom`: the pool and a co-tenant outgrew the GPU; its engine restarts with a pool that fits. */
+  readonly kind: 'reload' | 'oom' | 'drain_started' | 'drain_finished' | 'drain_cancelled';
+  /** Tick. */
+  readonly at: number;
+  readonly gpu: number;
+}
 
 /** Parts and fixed settings of a cluster. */
 export interface ClusterOptions
@@ -280,10 +311,7 @@ export class Cluster {
 
   private engineConfig(config: ServingConfig, kvBlocks: number, acceptance: string): EngineConfig {
     if (config.split && this.size === 1)
-      throw new SimulatorError(
-        'ENGINE_CONFIG',
-        'Expected `split` to be false with a single engine, got true',
-      );
+      throw wrongSetting('ENGINE_CONFIG', 'split', 'false with a single engine', config.split);
     return {
       law: weightVariant(this.profile, config.weights).law,
       maxNumSeqs: config.maxNumSeqs,

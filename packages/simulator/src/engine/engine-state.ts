@@ -14,11 +14,10 @@ import {
 import { FrontEnd } from './front-end.ts';
 import { GroupedBlockPool, isFullAttention } from './grouped-block-pool.ts';
 import { DraftTimer, IterationTimer } from './iteration-timer.ts';
-import { LatencyHistogram } from './latency-histogram.ts';
+import { LatencyHistogram, StepLatencies } from './latency-histogram.ts';
 import { ARRIVING, DECODING, ENDED, FUTURE, PREFILLING, RequestTable, WAITING } from './request-table.ts';
 import { SlotBuffer } from './slot-buffer.ts';
 import { SlotList } from './slot-list.ts';
-import { StepLatencies } from './step-latencies.ts';
 import { NOT_YET, TICKS_PER_NS, TICKS_PER_S, wholeTicks } from './ticks.ts';
 import { VerifyBatch } from './verify-batch.ts';
 import { WaitingQueue } from './waiting-queue.ts';

@@ -173,10 +173,8 @@ export class FreeQueue {
     const entries = this.snapshot((block) => block);
     const capacity = 2 * this.counts.length;
     this.owners = new Float64Array(capacity);
-    this.froms = new Int32Array(capacity);
-    this.ends = new Int32Array(capacity);
-    this.spans = new Int32Array(capacity);
-    this.counts = new Int32Array(capacity);
+    for (const column of ['froms', 'ends', 'spans', 'counts'] as const)
+      this[column] = new Int32Array(capacity);
     this.blocks = new Array(capacity).fill(null);
     this.restore(entries, (block) => block);
   }

@@ -1,8 +1,8 @@
 import { admitWaiting } from './admission.ts';
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
+import { addStep } from './latency-histogram.ts';
 import { DECODING, ENDED, PREFILLED } from './request-table.ts';
-import { addStep } from './step-latencies.ts';
 
 /**
  * One iteration that visits every running request in order, as vLLM does: for whatever the batches of decodes have no

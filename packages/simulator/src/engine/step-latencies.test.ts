@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { LatencyHistogram } from './latency-histogram.ts';
-import { StepLatencies } from './step-latencies.ts';
+import { LatencyHistogram, StepLatencies } from './latency-histogram.ts';
 
 const MOST = 5;
 /** Steps of about the same duration, and some of another. */

@@ -1,6 +1,5 @@
-import type { AcceptanceSampler } from './acceptance-sampler.ts';
+import type { AcceptanceSampler, EmissionSampler } from './acceptance-sampler.ts';
 import { AdmissionLists } from './admission-lists.ts';
-import type { EmissionSampler } from './emission-sampler.ts';
 import { MAX_SPECULATION_DEPTH } from './engine-config.ts';
 import type { RequestTable } from './request-table.ts';
 import { enlarged } from './slot-buffer.ts';
@@ -285,11 +284,9 @@ export class VerifyBatch {
     const { capacity } = this.table;
     const known = this.position.length;
     this.position = enlarged(this.position, capacity).fill(-1, known);
-    this.since = enlarged(this.since, capacity);
-    this.until = enlarged(this.until, capacity);
-    this.emittedAtHorizon = enlarged(this.emittedAtHorizon, capacity);
-    this.heldAtHorizon = enlarged(this.heldAtHorizon, capacity);
-    this.surplusAtEnd = enlarged(this.surplusAtEnd, capacity);
+    for (const column of ['since', 'until', 'emittedAtHorizon', 'heldAtHorizon', 'surplusAtEnd'] as const) {
+      this[column] = enlarged(this[column], capacity);
+    }
     this.drawn = enlarged(this.drawn, capacity * HORIZON);
   }
 }

@@ -1,8 +1,8 @@
 import { admitWaiting, continuePrefill, fillAnswers, planChunk } from './admission.ts';
 import type { EngineState } from './engine-state.ts';
 import type { IterationPlan } from './iteration-plan.ts';
+import { addStep } from './latency-histogram.ts';
 import { DECODING } from './request-table.ts';
-import { addStep } from './step-latencies.ts';
 import type { VerifyBatch } from './verify-batch.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { Engine } from '../engine/engine.ts';
 import { ticksFromMs } from '../engine/ticks.ts';
 import { OrderedQueue } from '../ordered-queue.ts';
-import { SimulatorError } from '../simulator-error.ts';
+import { SimulatorError, wrongSetting } from '../simulator-error.ts';
 import type { Trace } from '../traces/trace.ts';
 
 const NONE = -1;
@@ -36,11 +36,7 @@ export class ClosedLoop {
   /** @param concurrency Conversations in flight, instead of the trace's arrivals. @throws SimulatorError */
   constructor({ arrivalMs, followUps, source }: Trace, concurrency: number | undefined) {
     if (concurrency !== undefined && !(Number.isSafeInteger(concurrency) && concurrency >= 1)) {
-      const got = `got \`${concurrency}\``;
-      throw new SimulatorError(
-        'SIMULATION_OPTION',
-        `Expected \`concurrency\` to be a whole number from 1, ${got}`,
-      );
+      throw wrongSetting('SIMULATION_OPTION', 'concurrency', 'a whole number from 1', concurrency);
     }
     const count = arrivalMs.length;
     this.arrivalMs = arrivalMs;
