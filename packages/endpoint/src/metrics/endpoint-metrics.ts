@@ -223,7 +223,6 @@ function withLabel(labels: Labels, { label }: MetricRow, value: string | undefin
   return label === undefined || value === undefined ? labels : { ...labels, [label]: value };
 }
 
-/** A metric for each row of a kind, under the row's key. */
 function recordOf<Kind extends keyof typeof vllm, Metric>(
   kind: Kind,
   make: (row: MetricRow) => Metric,

@@ -8,7 +8,6 @@ import { ApiError } from './requests.ts';
 type ServedContext = Context<{ Bindings: HttpBindings }>;
 type GenerationPlan = ReturnType<GenerationPlanner['plan']>;
 
-/** Fields common to all chunks of an answer. */
 interface AnswerHead {
   readonly id: string;
   /** Unix time, s. */
@@ -18,7 +17,6 @@ interface AnswerHead {
 
 type FinishReason = 'stop' | 'length';
 
-/** Tokens of a request. */
 interface Usage {
   readonly prompt: number;
   readonly completion: number;
@@ -179,7 +177,6 @@ export function generate(
 
 const EVENT_STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
 
-/** An event as a stream has it, with its type where it has one. */
 function eventText(event: { readonly type?: string }): string {
   const name = event.type === undefined ? '' : `event: ${event.type}\n`;
   return `${name}data: ${JSON.stringify(event)}\n\n`;

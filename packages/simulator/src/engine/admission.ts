@@ -108,7 +108,6 @@ function join(state: EngineState, plan: IterationPlan, slot: number): void {
   if (state.decodes.active) state.joinDecodes(slot);
 }
 
-/** Gives an admitted request slots behind its last token. */
 function pad(state: EngineState, plan: IterationPlan, slot: number, padding: number): void {
   const known = state.table.input[slot] + state.table.generatedOffset[slot];
   state.growTo(slot, known + padding + state.lookahead);

@@ -31,7 +31,6 @@ export class BlockPool {
   declare private readonly host: HostCache | null;
   declare protected readonly table: RequestTable;
   declare protected readonly blockTokens: number;
-  /** Binary logarithm of the block size. */
   declare protected readonly blockShift: number;
   private prefixes: (PromptPrefix | null)[] = [];
   /** Of a request that waits, blocks that can be found: those with a name, and those that only it can ask for. */
@@ -190,12 +189,7 @@ export class BlockPool {
     table.namedBlocks[slot] = table.transferred[slot] === 1 ? UNNAMED : 0;
     table.ownBlocks[slot] = 0;
     this.hits.loaded = 0;
-    return cache === null ? 0 : this.holdFound(slot, cache);
-  }
-
-  /** Lets a request hold what is found of it. Answers the tokens. */
-  private holdFound(slot: number, cache: PrefixCache): number {
-    const { table } = this;
+    if (cache === null) return 0;
     const { named, own } = this.find(slot, cache);
     let revived = own === 0 ? 0 : cache.hold(this.ownKey(slot), own);
     for (let c = 0, from = 0; from < named; c++) {
@@ -217,10 +211,8 @@ export class BlockPool {
 
   /** Copies what is computed of a prompt, up to `tokens`, to the host. All of it counts as used. */
   store(slot: number, tokens: number): void {
-    if (this.host !== null) this.copyTo(this.host, slot, tokens);
-  }
-
-  private copyTo(host: HostCache, slot: number, tokens: number): void {
+    const { host } = this;
+    if (host === null) return;
     const full = Math.min(tokens, this.table.input[slot]) >> this.blockShift;
     let from = 0;
     for (let c = 0; from < full; c++) {
@@ -230,7 +222,7 @@ export class BlockPool {
       from = end;
     }
     if (from < full) host.keep(this.ownKey(slot), full - from);
-    host.release();
+    host.letGo();
   }
 
   /** A running request has filled the blocks of its first `tokens`: others can find those that have a name. */

@@ -23,7 +23,6 @@ export class DecodeBatch {
   declare readonly byResidue: AdmissionLists | null;
   /** Block size - 1; the block size is a power of two. */
   declare private readonly blockMask: number;
-  /** Binary logarithm of the block size. */
   declare private readonly blockShift: number;
   declare private readonly table: RequestTable;
 

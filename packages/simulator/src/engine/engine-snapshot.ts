@@ -1,5 +1,8 @@
 import type { EngineState } from './engine-state.ts';
 
+const LISTS = ['running', 'future', 'waiting'] as const;
+const BUFFERS = ['ended', 'skipped', 'aborted'] as const;
+
 /** A copy of the state, but for its logs. */
 export function takeSnapshot(state: EngineState) {
   // What is drawn ahead can be drawn again, and decodes be enlisted again: the table is all there is to copy.
@@ -12,17 +15,13 @@ export function takeSnapshot(state: EngineState) {
       ...{ admitting, received, admissions, role },
     },
     table: state.table.snapshot(),
-    running: state.running.ends(),
-    future: state.future.ends(),
-    waiting: state.waiting.ends(),
+    lists: LISTS.map((name) => state[name].ends()),
     decodeClock: state.decodes.clock,
     inLockstep: state.decodes.active,
     config: state.config,
     pool: state.pool.snapshot(),
     handovers: state.handovers.slice(),
-    ended: state.ended.toArray(),
-    skipped: state.skipped.toArray(),
-    aborted: state.aborted.toArray(),
+    buffers: BUFFERS.map((name) => state[name].toArray()),
     /** Requests by slot, where a policy orders the queue. */
     views: state.views.slice(),
     /** `null` without a front end. */
@@ -40,16 +39,12 @@ export function restoreSnapshot(state: EngineState, snapshot: EngineSnapshot): v
   // A change of the policy puts the queue in order, where the snapshot has its own.
   state.adopt(snapshot.config);
   state.table.restore(snapshot.table);
-  state.running.setEnds(snapshot.running);
-  state.future.setEnds(snapshot.future);
-  state.waiting.setEnds(snapshot.waiting);
-  state.decodes.restore(snapshot.decodeClock, snapshot.inLockstep, snapshot.running.head);
+  for (const [i, name] of LISTS.entries()) state[name].setEnds(snapshot.lists[i]);
+  state.decodes.restore(snapshot.decodeClock, snapshot.inLockstep, state.running.head);
   state.pool.restore(snapshot.pool);
   state.settleDecodes();
   state.handovers = snapshot.handovers.slice();
-  state.ended.set(snapshot.ended);
-  state.skipped.set(snapshot.skipped);
-  state.aborted.set(snapshot.aborted);
+  for (const [i, name] of BUFFERS.entries()) state[name].set(snapshot.buffers[i]);
   state.views = snapshot.views.slice();
   if (snapshot.frontEnd !== null) state.frontEnd?.restore(snapshot.frontEnd);
 }

@@ -107,8 +107,6 @@ export class EngineState {
     this.frontEnd = settings.frontEnd === undefined ? null : new FrontEnd(settings.frontEnd, seed);
     this.order = order ?? null;
     this.waiting.isArranged = order !== undefined;
-    this.maxNumBatchedTokens = config.maxNumBatchedTokens ?? maxNumBatchedTokens;
-    this.acceptance = new AcceptanceSampler(seed, config.survival);
     this.role = settings.role;
     this.maxLoras = settings.maxLoras;
     this.waiting.passesOver = settings.maxLoras > 0;
@@ -116,35 +114,29 @@ export class EngineState {
     this.hasWindows = !settings.kvGroups.every(isFullAttention);
     this.decodes = new DecodeBatch(this.table, blockTokens, this.hasWindows);
     this.verifications = new VerifyBatch(this.table, blockTokens);
-    this.config = config;
-    this.timer = new IterationTimer(config.law);
-    this.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
     this.pool = this.hasWindows
       ? new GroupedBlockPool(
           ...([this.table, config.kvBlocks, blockTokens, prefixCaching, settings.kvGroups] as const),
           maxNumBatchedTokens * (asyncScheduling ? 2 : 1),
         )
       : new BlockPool(this.table, config.kvBlocks, blockTokens, prefixCaching, hostKv.blocks);
-    this.waiting.setPolicy(config.schedulingPolicy);
-    this.derive(config);
+    this.adopt(config);
   }
 
   /** Takes over a configuration, but for the number of blocks and the state of the decodes. */
   adopt(config: EngineConfig): void {
-    if (config.law !== this.config.law) this.timer = new IterationTimer(config.law);
-    if (config.speculation !== this.config.speculation) {
+    const before: EngineConfig | undefined = this.config;
+    if (config.law !== before?.law) this.timer = new IterationTimer(config.law);
+    if (config.speculation !== before?.speculation) {
       this.draftTimer = config.speculation === null ? null : new DraftTimer(config.speculation);
     }
-    if (config.survival !== this.config.survival) {
+    if (config.survival !== before?.survival) {
       this.acceptance = new AcceptanceSampler(this.settings.seed, config.survival);
     }
     this.waiting.setPolicy(config.schedulingPolicy);
     this.maxNumBatchedTokens = config.maxNumBatchedTokens ?? this.settings.maxNumBatchedTokens;
     this.config = config;
-    this.derive(config);
-  }
-
-  private derive({ kvBlocks, speculationDepth, speculation }: EngineConfig): void {
+    const { kvBlocks, speculationDepth, speculation } = config;
     this.branches = Math.max(0, (speculation?.verifyTokens ?? 0) - 1 - speculationDepth);
     // vLLM counts its reserved block.
     this.spareBlocks = Math.floor(this.settings.watermark * (kvBlocks + 1));
@@ -220,7 +212,6 @@ export class EngineState {
     if (blocks > this.table.blocks[slot]) this.pool.resize(slot, blocks);
   }
 
-  /** Blocks a running request holds. */
   blocksHeld(slot: number): number {
     const { table, pool, decodes, verifications } = this;
     let blocks = table.blocks[slot];
@@ -231,7 +222,6 @@ export class EngineState {
     return pool.heldBy(slot, blocks);
   }
 
-  /** Tokens that a running request has emitted. */
   emittedBy(slot: number): number {
     const offset = this.table.generatedOffset[slot];
     if (this.table.status[slot] !== DECODING) return offset;
@@ -417,8 +407,7 @@ export class EngineState {
       this.completions.push(table, slot);
       this.counters.completed++;
     }
-    if (this.asyncScheduling) this.leaveLater(slot);
-    else this.forget(slot);
+    this.leave(slot);
   }
 
   /** Lets go of the requests that ended before the iteration that is scheduled now. */
@@ -515,8 +504,12 @@ export class EngineState {
     this.table.free(slot);
   }
 
-  /** Lets a running request that is done here go when the next iteration is scheduled. */
-  private leaveLater(slot: number): void {
+  /** Lets a running request that is done here go, under a schedule ahead when the next iteration is scheduled. */
+  private leave(slot: number): void {
+    if (!this.asyncScheduling) {
+      this.forget(slot);
+      return;
+    }
     const { table, decodes, verifications } = this;
     const isLost = this.aborted.count > 0 && this.aborted.has(slot);
     if (verifications.has(slot)) verifications.remove(slot);
@@ -560,12 +553,10 @@ export class EngineState {
     }
   }
 
-  /** Lets a request whose prefill has ended decode elsewhere. */
   private handOver(slot: number): void {
     this.table.lastToken[slot] = this.now;
     this.handovers.push(this.progressOf(slot));
-    if (this.asyncScheduling) this.leaveLater(slot);
-    else this.forget(slot);
+    this.leave(slot);
   }
 
   activateDecodes(): void {

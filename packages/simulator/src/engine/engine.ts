@@ -222,13 +222,12 @@ export class Engine {
     this.takeUpArrivals(Number.POSITIVE_INFINITY);
     const { table, waiting, future } = this.current;
     const taken: RequestProgress[] = [];
-    for (;;) {
-      const slot = waiting.count > 0 ? waiting.head : future.head;
-      if (slot < 0) break;
-      taken.push(this.current.progressOf(slot));
-      if (waiting.count > 0) waiting.remove(slot);
-      else future.remove(slot);
-      table.free(slot);
+    for (const list of [waiting, future]) {
+      for (let slot = list.head; slot >= 0; slot = list.head) {
+        taken.push(this.current.progressOf(slot));
+        list.remove(slot);
+        table.free(slot);
+      }
     }
     return taken.sort((a, b) => a.visible - b.visible || a.id - b.id);
   }
@@ -524,7 +523,6 @@ export class Engine {
     state.receive(Math.min(state.scheduledAt, limit));
   }
 
-  /** Lets the front end take up what arrives until `tick`. */
   private takeUpArrivals(tick: number): void {
     const { state, overhead } = this;
     const { frontEnd, table, future } = state;

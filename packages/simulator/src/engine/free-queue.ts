@@ -55,7 +55,6 @@ export class FreeQueue {
     } else this.append(count, null);
   }
 
-  /** Takes a block with a name out. */
   remove(block: NamedBlock): void {
     const at = block.entry & (this.counts.length - 1);
     this.counts[at] = 0;

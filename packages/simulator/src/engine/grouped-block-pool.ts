@@ -68,7 +68,6 @@ export class GroupedBlockPool extends BlockPool {
   /** Most blocks of a group that a waiting request has to find free: those of a window and of the iterations under way. */
   declare private readonly mostBlocks: readonly number[];
   declare private readonly finds: boolean;
-  /** Free blocks without content. */
   declare private empty: number;
   declare private readonly queue: FreeQueue;
   /** Blocks by group, chunk and place in it; of equal ones the first that was filled first. */
@@ -401,7 +400,6 @@ export class GroupedBlockPool extends BlockPool {
     return Math.max(0, end - dropped);
   }
 
-  /** The block with the content of a request's block `at`. */
   private findBlock(slot: number, group: number, at: number): NamedBlock | undefined {
     return this.blockOf(group, this.contentOf(slot, at));
   }
@@ -483,7 +481,6 @@ export class GroupedBlockPool extends BlockPool {
     this.queue.nameOwn(key, name, (span) => (span < 0 ? [-1 - span] : this.spans[span]));
   }
 
-  /** A block that was taken loses its content. */
   private forget(block: NamedBlock): void {
     const chunks = this.named[block.group];
     const chunk = chunks.get(block.key) as NamedBlock[][];

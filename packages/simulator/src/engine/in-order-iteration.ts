@@ -55,7 +55,6 @@ export function iterateInOrder(state: EngineState, plan: IterationPlan): void {
   if (!plan.isPrefillOnly) state.stalled = 0;
 }
 
-/** Sums over the decodes of one iteration. */
 interface DecodeStep {
   /** Running requests with tokens, those that prefill included. */
   requests: number;

@@ -133,7 +133,6 @@ export function iterateLockstep(state: EngineState, plan: IterationPlan): boolea
   return true;
 }
 
-/** Records the first tokens that transferred requests emit here. */
 function endTransfers({ interTokenLatency, now, table }: EngineState, { joining }: IterationPlan): void {
   for (let i = 0; i < joining.count; i++) {
     const slot = joining.slots[i];

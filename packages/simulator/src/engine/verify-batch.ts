@@ -226,7 +226,6 @@ export class VerifyBatch {
     this.completing.remove(end, slot);
   }
 
-  /** Draws the iterations behind the horizon. */
   private drawOn(): void {
     const { table, members } = this;
     this.clearSums();

@@ -21,7 +21,6 @@ import {
 } from './fleet-options.ts';
 import { engineConfig, Replica, type ReplicaState } from './replica.ts';
 
-/** Order of requests by tick of arrival, then by id. */
 function arrivesFirst(a: FleetRequest, b: FleetRequest): boolean {
   return a.arrival < b.arrival || (a.arrival === b.arrival && a.id < b.id);
 }
@@ -216,7 +215,6 @@ export class Fleet {
     this.clearLogs();
   }
 
-  /** One metrics interval. */
   private serve(end: number): void {
     const { replicas, listener, coming } = this;
     const seconds = (end - this.now) / TICKS_PER_S;
@@ -227,7 +225,11 @@ export class Fleet {
       const request = coming.take();
       if (!this.route(request)) listener.refused(request.id, request.arrival, 'admission');
     }
-    for (const replica of replicas) if (replica.engine.role === 'prefill') this.prefill(replica, end);
+    for (const { engine, link } of replicas) {
+      if (engine.role !== 'prefill') continue;
+      engine.runUntil(end);
+      this.stranded.push(...link.sendFrom(engine));
+    }
     this.handOver();
     let starts = 0;
     for (const { engine } of replicas) {
@@ -294,20 +296,12 @@ export class Fleet {
     dispatcher.sent(target, request);
   }
 
-  /** A request as the policy sees it, from its arrival on. */
   private viewOf(request: Omit<FleetRequest, 'id' | 'output'>): RequestView {
     const seconds = request.arrival / TICKS_PER_S;
     this.dispatcher.seconds = Math.max(seconds, this.now / TICKS_PER_S);
     return new RequestView(request, seconds, request.predicted);
   }
 
-  /** Prefills until `end`, and sends away what is prefilled. */
-  private prefill({ engine, link }: Replica, end: number): void {
-    engine.runUntil(end);
-    this.stranded.push(...link.sendFrom(engine));
-  }
-
-  /** Gives what was prefilled to the replicas that decode. */
   private handOver(): void {
     const { stranded, dispatcher, decoders } = this;
     if (stranded.length === 0) return;
@@ -383,7 +377,6 @@ export class Fleet {
     this.log('reclaimed', replica);
   }
 
-  /** Lets the faults of a replica begin and end. */
   private suffer(replica: Replica): void {
     const { now, intervalTicks } = this;
     const { faults, pools } = this.options;
@@ -413,7 +406,6 @@ export class Fleet {
     replica.readyAt = this.now + this.coldStartTicks(replica.pool, replica.ordinal, this.now);
   }
 
-  /** Asks for replicas that are wanted, and gives those back that are not. */
   private scale(): void {
     const { replicas, settings } = this;
     for (const [pool, wanted] of settings.replicas.entries()) {

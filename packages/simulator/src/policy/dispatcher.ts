@@ -12,7 +12,6 @@ const RATE_MEMORY_S = 30;
 const INDEXED = 32;
 const NONE: Candidates = { targets: [], views: [] };
 
-/** The part of a request that the memory of prefixes needs. */
 type Prompt = Pick<EngineRequest, 'input' | 'prefix'>;
 
 /**
@@ -184,7 +183,6 @@ export class Dispatcher {
     this.run.functions.restore?.(state);
   }
 
-  /** The memory of what a replica was sent. */
   private index(replica: number): PrefixIndex {
     const at = Math.floor(replica / INDEXED);
     while (this.indexes.length <= at) this.indexes.push(new PrefixIndex());

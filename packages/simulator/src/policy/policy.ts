@@ -76,7 +76,6 @@ function checkFunctions(value: unknown, source: string): void {
   if (unknown !== undefined) fail(`only ${names.join(', ')}`, `\`${unknown}\``);
 }
 
-/** Settings of the replicas of each kind. */
 const KINDS = ['replicas', 'second_replicas'];
 
 /** Answers of a function that could not be used; the default's action was taken instead. */

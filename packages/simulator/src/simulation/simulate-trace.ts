@@ -38,19 +38,16 @@ export class TraceSimulation {
 
   /** Takes the next requests, whose times go on from those before. */
   take(requests: Trace): void {
-    if (this.held !== null) this.submitHeld(this.held, false);
+    if (this.held !== null) {
+      this.server.submit(this.held, false);
+      this.isFirst = false;
+    }
     this.held = requests;
-  }
-
-  private submitHeld(requests: Trace, isWhole: boolean): void {
-    this.server.submit(requests, isWhole);
-    this.held = null;
-    this.isFirst = false;
   }
 
   /** Serves what is left. To be asked once, after the last piece. */
   finish(): SimulationSummary {
-    if (this.held !== null) this.submitHeld(this.held, this.isFirst);
+    if (this.held !== null) this.server.submit(this.held, this.isFirst);
     return summarizeRun({ ...this.server.finish(), ...this.collector.run() });
   }
 }

@@ -156,7 +156,10 @@ export class TraceServer {
       return;
     }
     for (let i = 0; i < requests.arrivalMs.length; i++) {
-      if (this.submitted % CHUNK === 0 && this.submitted > 0) this.advance();
+      if (this.submitted % CHUNK === 0 && this.submitted > 0) {
+        this.runUntil(ticksFromMs(this.latestMs) - this.origin);
+        this.shiftClock();
+      }
       const request = tracedRequest(requests, i, first + i, this.origin, priorities, chains);
       if (this.patience.length > 0) this.giveUpUntil(request.arrival);
       this.send(request, requests, i);
@@ -237,12 +240,6 @@ export class TraceServer {
       ...(this.options.clientTimeoutMs !== undefined && { aborted: this.aborted }),
       ...(this.options.policy !== undefined && { policy: { refused: this.refused, faults } }),
     };
-  }
-
-  /** Serves until the latest arrival. */
-  private advance(): void {
-    this.runUntil(ticksFromMs(this.latestMs) - this.origin);
-    this.shiftClock();
   }
 
   /** Serves all requests, each of which is submitted when no iteration that it could see has begun. */

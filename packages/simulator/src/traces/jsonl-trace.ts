@@ -91,7 +91,6 @@ export function jsonlTraceParser(source: string, options: TraceOptions = {}): Tr
   };
 }
 
-/** Keys that lead to a value. */
 type Path = readonly string[];
 
 /** Objects in objects that names of columns reach. */

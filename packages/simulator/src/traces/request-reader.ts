@@ -12,7 +12,6 @@ export interface ReadTrace {
 /** Tokens that one of Mooncake's `hash_ids` stands for. */
 const MOONCAKE_BLOCK_TOKENS = 512;
 
-/** What is read, and how. */
 interface ReadFile {
   /** What sort of file it is, for people: `CSV`, `JSON lines`, `Parquet`. */
   readonly kind: string;
