@@ -189,7 +189,11 @@ export class BlockPool {
     table.namedBlocks[slot] = table.transferred[slot] === 1 ? UNNAMED : 0;
     table.ownBlocks[slot] = 0;
     this.hits.loaded = 0;
-    if (cache === null) return 0;
+    return cache === null ? 0 : this.holdFound(slot, cache);
+  }
+
+  private holdFound(slot: number, cache: PrefixCache): number {
+    const { table } = this;
     const { named, own } = this.find(slot, cache);
     let revived = own === 0 ? 0 : cache.hold(this.ownKey(slot), own);
     for (let c = 0, from = 0; from < named; c++) {

@@ -407,7 +407,8 @@ export class EngineState {
       this.completions.push(table, slot);
       this.counters.completed++;
     }
-    this.leave(slot);
+    if (this.asyncScheduling) this.leaveLater(slot);
+    else this.forget(slot);
   }
 
   /** Lets go of the requests that ended before the iteration that is scheduled now. */
@@ -504,12 +505,8 @@ export class EngineState {
     this.table.free(slot);
   }
 
-  /** Lets a running request that is done here go, under a schedule ahead when the next iteration is scheduled. */
-  private leave(slot: number): void {
-    if (!this.asyncScheduling) {
-      this.forget(slot);
-      return;
-    }
+  /** Lets a running request that is done here go when the next iteration is scheduled. */
+  private leaveLater(slot: number): void {
     const { table, decodes, verifications } = this;
     const isLost = this.aborted.count > 0 && this.aborted.has(slot);
     if (verifications.has(slot)) verifications.remove(slot);
@@ -556,7 +553,8 @@ export class EngineState {
   private handOver(slot: number): void {
     this.table.lastToken[slot] = this.now;
     this.handovers.push(this.progressOf(slot));
-    this.leave(slot);
+    if (this.asyncScheduling) this.leaveLater(slot);
+    else this.forget(slot);
   }
 
   activateDecodes(): void {

@@ -12,7 +12,12 @@ export class SlotList {
   }
 
   pushBack(slot: number): void {
-    this.insertAfter(this.tail, slot);
+    this.table.prev[slot] = this.tail;
+    this.table.next[slot] = -1;
+    if (this.tail < 0) this.head = slot;
+    else this.table.next[this.tail] = slot;
+    this.tail = slot;
+    this.count++;
   }
 
   pushFront(slot: number): void {
