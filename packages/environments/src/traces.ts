@@ -3,7 +3,7 @@ import { endianness } from 'node:os';
 import { EnvironmentError } from '@servegym/openenv/definition';
 import { MAX_REQUEST_TOKENS, type Trace } from '@servegym/simulator';
 import { z } from 'zod';
-import { nameList, REQUEST_CLASSES } from './tasks.ts';
+import { complain, nameList, REQUEST_CLASSES } from './tasks.ts';
 
 /** A trace that an episode can be played on. */
 export interface ServeTrace extends Trace {
@@ -78,28 +78,21 @@ const inlineTraceSchema = z
       "Classes; without them the task's shares decide",
     ).optional(),
   })
-  .check(({ value, issues }) => {
+  .check((context) => {
+    const { value } = context;
     const requests = value.arrival_s.length;
     for (const name of ['input_tokens', 'output_tokens', 'class'] as const) {
       const entries = value[name]?.length ?? requests;
       if (entries === requests) continue;
-      issues.push({
-        code: 'custom',
-        path: [name],
-        input: entries,
-        message: `Expected as many entries as arrival_s has, ${requests}, got ${entries}`,
-      });
+      complain(context, [name], `Expected as many entries as arrival_s has, ${requests}, got ${entries}`);
     }
     const back = value.arrival_s.findIndex((at, i) => i > 0 && at < value.arrival_s[i - 1]);
     if (back >= 0) {
-      issues.push({
-        code: 'custom',
-        path: ['arrival_s', back],
-        input: value.arrival_s[back],
-        message: `Expected an arrival at or after the one before it, ${value.arrival_s[back - 1]}, got ${value.arrival_s[back]}`,
-      });
+      const [before, got] = value.arrival_s.slice(back - 1, back + 1);
+      const expected = `Expected an arrival at or after the one before it, ${before}`;
+      complain(context, ['arrival_s', back], `${expected}, got ${got}`);
     }
-    if (issues.length === 0) INLINE.set(value, inlineTrace(value));
+    if (context.issues.length === 0) INLINE.set(value, inlineTrace(value));
   })
   .meta({ title: 'InlineTrace', description: 'Requests of your own, as columns of equal length' });
 

@@ -40,17 +40,14 @@ import {
 import { drawTrainingFleet } from './training-distribution.ts';
 import { fleetWindowReport } from './window-ledger.ts';
 
-/** Stands for the episode before the first reset. */
-const NO_EPISODE = {
-  task: FLEET_TASKS.diurnal,
-  seed: 0,
-  totals: noFleetTotals(),
-  window: 0,
-  done: false,
-};
-
 function episodeState(episode: FleetEpisode | null, reset: ResetOptions): FleetState {
-  const { task, seed, totals, window, done } = episode ?? NO_EPISODE;
+  const {
+    task = FLEET_TASKS.diurnal,
+    seed = 0,
+    totals = noFleetTotals(),
+    window = 0,
+    done = false,
+  }: Partial<FleetEpisode> = episode ?? {};
   const { trace, shift, rate_scale } = reset as FleetScenario;
   return {
     task_id: task.id,

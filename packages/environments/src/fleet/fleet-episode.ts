@@ -125,7 +125,9 @@ export class FleetEpisode {
           for (let i = 0; i < log.count; i++) this.#answered(log.ids[i], log.lastTokens[i]);
         },
         refused: (id, tick, reason) => {
-          this.#refused(id);
+          const kind = requests.classes[id];
+          this.#inFlight[kind]--;
+          this.ledger.classes[kind].refused++;
           listener?.refused(id, tick, reason);
         },
       },
@@ -316,12 +318,6 @@ export class FleetEpisode {
     const next = nextTurn[id];
     if (next !== NO_REQUEST || thinkTicks[id] > 0) this.#answeredTurns.push([id, tick]);
     if (next !== NO_REQUEST) this.#arrive(next, tick + thinkTicks[next]);
-  }
-
-  #refused(id: number): void {
-    const kind = this.requests.classes[id];
-    this.#inFlight[kind]--;
-    this.ledger.classes[kind].refused++;
   }
 }
 

@@ -8,8 +8,7 @@ import {
   KNOBS,
   type Phase,
 } from './schema.ts';
-import type { ServiceTimes } from './service.ts';
-import { Service } from './service.ts';
+import { Service, type ServiceTimes } from './service.ts';
 import { RecentLatencies, ServedRequests, WaitingRequests } from './waiting-requests.ts';
 
 /** Measurements of a step (`MetricsSnapshot` of InferenceGym); values before the first. */
@@ -170,7 +169,7 @@ export class GymEpisode {
     this.#meanPrompt = this.#lastPrompt = this.workload.promptTokens(0);
     this.#arrivalRate = task.arrivalRate;
     this.#classShares = [...task.classShares];
-    this.#configure();
+    this.#service.configure(this.action, this.#meanPrompt);
     this.metrics.gpu_memory_gb = Math.min(this.#memoryLimitGb, this.#service.memoryGb());
   }
 
@@ -195,7 +194,7 @@ export class GymEpisode {
     const end = step + 1;
     this.#apply(action, step);
     this.#arrive(step);
-    this.#configure();
+    service.configure(this.action, this.#meanPrompt);
 
     const memoryGb = service.memoryGb();
     const centsPerSecond = service.centsPerSecond();
@@ -294,10 +293,6 @@ export class GymEpisode {
     this.action = applied;
   }
 
-  #configure(): void {
-    this.#service.configure(this.action, this.#meanPrompt);
-  }
-
   #arrive(step: number): void {
     const { workload } = this;
     const waiting = this.#waiting;
@@ -335,10 +330,9 @@ export class GymEpisode {
   #measureTtft(served: number, failed: number, end: number, ttftP50: number, ttftP99: number): void {
     const { metrics } = this;
     const waiting = this.#waiting;
-    const servedNow = this.#servedNow;
     if (served > 0) {
-      metrics.ttft_p50_ms = servedNow.medianWait * 1000 + ttftP50;
-      metrics.ttft_p99_ms = servedNow.longestWait * 1000 + ttftP99;
+      metrics.ttft_p50_ms = this.#servedNow.medianWait * 1000 + ttftP50;
+      metrics.ttft_p99_ms = this.#servedNow.longestWait * 1000 + ttftP99;
     } else if (waiting.count > 0 || failed > 0) {
       // Nobody was served: those who wait have waited for so long already, those who failed wait for ever.
       const oldest = failed > 0 ? MOST_TTFT_MS : (end - waiting.arrivalOf(0)) * 1000;

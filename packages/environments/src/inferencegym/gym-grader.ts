@@ -1,9 +1,7 @@
 import { EnvironmentError, type EpisodeRecord, type Grade } from '@servegym/openenv/definition';
 import { portableMath } from '@servegym/simulator';
-import type { ChangeMoments, GymTotals } from './gym-episode.ts';
-import { GymEpisode } from './gym-episode.ts';
-import type { GymTask } from './gym-tasks.ts';
-import { chooseGymTask, readGymSeed } from './gym-tasks.ts';
+import { type ChangeMoments, GymEpisode, type GymTotals } from './gym-episode.ts';
+import { chooseGymTask, type GymTask, readGymSeed } from './gym-tasks.ts';
 import type { GymWorld, TaskCalibration } from './gym-world.ts';
 import { EPISODE_STEPS, GYM_DEFAULT_ACTION, type GymAction } from './schema.ts';
 

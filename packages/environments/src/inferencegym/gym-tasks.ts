@@ -1,7 +1,7 @@
 import { EnvironmentError, type ResetOptions } from '@servegym/openenv/definition';
 import { z } from 'zod';
 import { readSeed } from '../scenario.ts';
-import { Tasks } from '../tasks.ts';
+import { type TaskHead, Tasks } from '../tasks.ts';
 import type { Knob } from './schema.ts';
 import shipped from './tasks.json' with { type: 'json' };
 
@@ -29,13 +29,10 @@ interface Bursts {
 export type RewardWeights = Readonly<Record<keyof z.output<typeof rewardConfigSchema>, number>>;
 
 /** One task of `inferencegym`. All that makes it what it is stands in its file. */
-export interface GymTask {
+export interface GymTask extends Omit<TaskHead, 'id'> {
   readonly id: GymTaskId;
   /** Other name of the id, for people. */
   readonly slug: string;
-  readonly name: string;
-  readonly difficulty: 'easy' | 'medium' | 'hard';
-  readonly description: string;
   /** Knobs that act; the others stay at their defaults whatever an action says. */
   readonly activeKnobs: readonly Knob[];
   /** Arrivals a second outside of bursts. */
@@ -77,8 +74,6 @@ const rewardConfigSchema = z
     description: 'Weights of the reward in place of the task’s: alpha T - beta L - gamma V - delta C',
   });
 
-const SLUGS = Object.values(GYM_TASKS).map(({ slug }) => slug);
-
 /** Own options of `reset`. The task is 1, 2 or 3; its digit as text and its slug mean the same. */
 export const gymResetOptions = z.object({
   task_id: z.preprocess(taskIdOf, z.literal(GYM_TASK_IDS)).default(1).meta({ description: 'The task' }),
@@ -94,11 +89,12 @@ export const gymResetOptions = z.object({
 export function chooseGymTask(options: ResetOptions): GymTask {
   const asked = options.task_id ?? 1;
   const id = taskIdOf(asked);
-  const task = (GYM_TASK_IDS as readonly unknown[]).includes(id) ? GYM_TASKS[id as GymTaskId] : undefined;
+  const task = Object.values(GYM_TASKS).find((known) => known.id === id);
   if (task !== undefined) return task;
+  const slugs = Object.values(GYM_TASKS).map(({ slug }) => slug);
   throw new EnvironmentError(
     'UNKNOWN_TASK',
-    `Expected \`task_id\` to be ${GYM_TASK_IDS.join(', ')} or ${SLUGS.join(', ')}, got \`${String(asked)}\``,
+    `Expected \`task_id\` to be ${GYM_TASK_IDS.join(', ')} or ${slugs.join(', ')}, got \`${String(asked)}\``,
   );
 }
 

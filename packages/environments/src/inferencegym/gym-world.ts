@@ -19,11 +19,9 @@ export class GymWorld {
 
   /** Reference of a task's scores on this table; measured once, which takes a moment. */
   calibration(task: GymTask): TaskCalibration {
-    const known = this.#calibrations[task.id];
-    if (known !== undefined) return known;
-    const measured = calibrateTask(this.times, task);
-    this.#calibrations[task.id] = measured;
-    return measured;
+    const { id } = task;
+    this.#calibrations[id] ??= calibrateTask(this.times, task);
+    return this.#calibrations[id];
   }
 
   /** Measures all that is not known yet, so that no episode has to wait for it. */

@@ -127,14 +127,10 @@ function drawPhases(task: ServeTask, seed: number) {
       rates[w] = rate * bursts.lognormal((-sigma * sigma) / 2, sigma);
       tenantGiB[w] = tenant;
     }
-    current = nextPhase(order, task.phases, current);
+    if (task.phases.length === 1) continue;
+    current = order.choose(task.phases.map(({ weight }, i) => (i === current ? 0 : weight)));
   }
   return { phases, rates, tenantGiB };
-}
-
-function nextPhase(order: RandomStream, phases: readonly Phase[], current: number): number {
-  if (phases.length === 1) return current;
-  return order.choose(phases.map((phase, i) => (i === current ? 0 : phase.weight)));
 }
 
 function within(share: number, [low, high]: readonly [number, number]): number {
@@ -171,19 +167,9 @@ function sourceRequests(task: ServeTask, seed: number, source: RequestSource): R
   const shares = classShares(task.phases[0].traffic);
   const drawClass = () => classes.choose(shares);
   const { requests } = source;
-  return requests.kind === 'workload'
-    ? modelRequests(task, seed, source, requests.model, drawClass)
-    : traceRequests(task, seed, source, requests.trace, drawClass);
-}
-
-function modelRequests(
-  { windows, windowSeconds }: ServeTask,
-  seed: number,
-  source: RequestSource,
-  model: FittedWorkload,
-  drawClass: () => number,
-): RequestList {
-  const drawn = drawWorkload(model, seed, windows * windowSeconds, source);
+  if (requests.kind === 'trace') return traceRequests(task, seed, source, requests.trace, drawClass);
+  const { model } = requests;
+  const drawn = drawWorkload(model, seed, task.windows * task.windowSeconds, source);
   return {
     ...drawn,
     classes: drawn.inputTokens.map(drawClass),

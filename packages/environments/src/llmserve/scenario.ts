@@ -80,17 +80,14 @@ export function episodeSize(options: ResetOptions): number {
   if (trace !== undefined) {
     const known = traceArrivals(trace);
     if (known === undefined) return 0;
-    const played = requestsOf(known.arrivals, seconds / known.unitSeconds);
-    return typeof trace === 'string' ? played : Math.max(known.arrivals.length, played);
+    const { arrivals, unitSeconds } = known;
+    const count = arrivals.length;
+    const lasts = arrivals[count - 1] - arrivals[0];
+    // A trace is played over and over.
+    const played = lasts > 0 ? (count * (seconds / unitSeconds)) / lasts : count;
+    return typeof trace === 'string' ? played : Math.max(count, played);
   }
   return meanRate(task.phases) * seconds;
-}
-
-/** Requests of a trace that is played over and over for a time, in the unit of its arrivals. */
-function requestsOf(arrivals: ArrayLike<number>, time: number): number {
-  const count = arrivals.length;
-  const lasts = arrivals[count - 1] - arrivals[0];
-  return lasts > 0 ? (count * time) / lasts : count;
 }
 
 /** Arrivals a second, over the time that each phase takes on average. */
@@ -202,20 +199,21 @@ function taskUnderSource(task: ServeTask, name: string, requests: RequestSource[
     const share = average((phase) => arrivals(phase) * (phase.traffic[kind]?.share ?? 0)) / average(arrivals);
     traffic[kind] = { ...lengths, share };
   }
+  const span = (of: (phase: Phase) => readonly [number, number]) => {
+    const ranges = phases.map(of);
+    return [
+      Math.min(...ranges.map(([least]) => least)),
+      Math.max(...ranges.map(([, most]) => most)),
+    ] as const;
+  };
   const all: Phase = {
     ...phases[0],
     name,
     weight: 1,
-    windows: [
-      Math.min(...phases.map((phase) => phase.windows[0])),
-      Math.max(...phases.map((phase) => phase.windows[1])),
-    ],
+    windows: span(({ windows }) => windows),
     burstiness: 0,
     traffic,
-    tenantGiB: [
-      Math.min(...phases.map((phase) => phase.tenantGiB[0])),
-      Math.max(...phases.map((phase) => phase.tenantGiB[1])),
-    ],
+    tenantGiB: span(({ tenantGiB }) => tenantGiB),
     acceptance: task.acceptance,
     qualityValue: average((phase) => phase.qualityValue),
   };

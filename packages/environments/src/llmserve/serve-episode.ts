@@ -235,7 +235,7 @@ export class ServeEpisode {
     const reward = totalReward(this.components);
     totals.requestsServed += metrics.completed;
     totals.requestsRejected += metrics.rejected;
-    totals.sloViolations += metrics.violations();
+    for (const { violations } of metrics.classes) totals.sloViolations += violations;
     totals.outputTokens += emitted;
     totals.preemptions += metrics.preemptions;
     totals.cost += this.#windowCost();

@@ -72,7 +72,11 @@ export class WindowMetrics {
   /** Reads what `cluster` has logged since its logs were cleared. `end` is the window's last tick. */
   collect(cluster: Cluster, requests: EpisodeRequests, task: ServeTask, window: number, end: number): void {
     this.#clear();
-    this.#collectArrivals(requests, window);
+    for (let id = requests.windowStarts[window]; id < requests.windowStarts[window + 1]; id++) {
+      this.arrived++;
+      this.promptTokensArrived += requests.inputTokens[id];
+      this.classes[requests.classes[id]].arrived++;
+    }
     for (const engine of cluster.engines) {
       const { completions, firstTokens, counters } = engine;
       this.outputTokens += counters.outputTokens;
@@ -128,23 +132,11 @@ export class WindowMetrics {
     return judged === 0 ? 1 : attained / judged;
   }
 
-  violations(): number {
-    return this.classes.reduce((sum, metrics) => sum + metrics.violations, 0);
-  }
-
   #judge(kind: number, attained: boolean): void {
     const metrics = this.classes[kind];
     metrics.judged++;
     if (attained) metrics.attained++;
     else metrics.violations++;
-  }
-
-  #collectArrivals(requests: EpisodeRequests, window: number): void {
-    for (let id = requests.windowStarts[window]; id < requests.windowStarts[window + 1]; id++) {
-      this.arrived++;
-      this.promptTokensArrived += requests.inputTokens[id];
-      this.classes[requests.classes[id]].arrived++;
-    }
   }
 
   #clear(): void {

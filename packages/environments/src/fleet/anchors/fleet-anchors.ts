@@ -241,7 +241,8 @@ function leastContextUs(profile: EngineProfile): number {
 /** No iteration takes longer, s. */
 function longestIteration(profile: EngineProfile, longestPrompt: number): number {
   const { law } = weightVariant(profile, 'FP16');
-  const most = (points: IterationFactors) => Math.max(1, ...(points ?? []).map(([, factor]) => factor));
+  const most = (points: typeof law.tokenFactors) =>
+    Math.max(1, ...(points ?? []).map(([, factor]) => factor));
   const contexts = [
     law.perContextTokenNs * most(law.sequenceFactors),
     law.manySequences?.perContextTokenNs ?? 0,
@@ -257,8 +258,6 @@ function longestIteration(profile: EngineProfile, longestPrompt: number): number
     (law.perPrefillAttentionNs / 1000) * MOST_TOKENS * longestPrompt;
   return us / 1e6;
 }
-
-type IterationFactors = readonly (readonly [count: number, factor: number])[] | undefined;
 
 /** A chunk that more than one conversation has. */
 const SHARED = -1;

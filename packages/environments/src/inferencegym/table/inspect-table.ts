@@ -76,7 +76,6 @@ function inspectCells(columns: Columns, count: number): void {
     const outside = wrong((value) => value < from || value > to || (whole && !Number.isInteger(value)));
     const notPositive = wrong((value) => most !== undefined && !(value > 0));
     const absurd = wrong((value) => value > most);
-    const got = (rows: readonly number[]) => `got ${values[rows[0]]} in row ${list(rows)}`;
     const kind = whole ? 'a whole number' : 'a number';
     const rules: [code: string, rows: readonly number[], expected: string, advice?: string][] = [
       ['KEY_OUT_OF_RANGE', outside, `\`${name}\` to be ${kind} from ${from} to ${to}`],
@@ -88,20 +87,21 @@ function inspectCells(columns: Columns, count: number): void {
       ],
       ['ABSURD_VALUE', absurd, `\`${name}\` to be at most ${most}`, '. Is it in the right unit?'],
     ];
-    const broken = rules.find(([, rows]) => rows.length > 0);
     if (empty.length === count) {
       refuse(
         'WRONG_TYPE',
         `Expected \`${name}\` to hold numbers, none of its ${count} cells does. Write it as INT or DOUBLE`,
       );
-    } else if (empty.length > 0) {
+    }
+    if (empty.length > 0) {
       refuse(
         'NOT_A_NUMBER',
         `Expected a finite number in every cell of \`${name}\`, row ${list(empty)} has none`,
       );
-    } else if (broken !== undefined) {
-      const [code, rows, expected, advice = ''] = broken;
-      refuse(code, `Expected ${expected}, ${got(rows)}${advice}`);
+    }
+    for (const [code, rows, expected, advice = ''] of rules) {
+      if (rows.length === 0) continue;
+      refuse(code, `Expected ${expected}, got ${values[rows[0]]} in row ${list(rows)}${advice}`);
     }
   }
 }
@@ -154,7 +154,7 @@ function inspectSeconds(columns: Columns, count: number): void {
       'SECONDS_NOT_MS',
       `Expected \`${name}\` in ms, got seconds as it seems: ${sign}. Multiply it by 1,000`,
     );
-  const [smallest] = extent(columns.batch_size);
+  const smallest = columns.batch_size.reduce((least, size) => Math.min(least, size));
   // Few requests at once wait for nothing but their own prompt.
   const alone = rowsWhere(count, (row) => columns.batch_size[row] === smallest);
   const long = alone.filter((row) => promptAtLeast(columns, row) >= LONG_PROMPT);
@@ -200,15 +200,6 @@ function list(rows: readonly number[]): string {
 /** NaN where there are no values. */
 function median(values: Float64Array): number {
   return values.toSorted()[values.length >> 1] ?? Number.NaN;
-}
-
-function extent(column: Float64Array): [number, number] {
-  let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const value of column) {
-    least = Math.min(least, value);
-    most = Math.max(most, value);
-  }
-  return [least, most];
 }
 
 function keyOf(columns: Columns, row: number): string {

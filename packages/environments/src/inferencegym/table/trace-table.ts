@@ -51,7 +51,7 @@ export class TraceTable {
     const buckets = axis(columns.prompt_len_bucket);
     this.promptLengths = buckets.map((bucket) => PROMPT_LENGTHS[bucket]);
 
-    const size = TIER_COUNT * this.#cellsOfTier;
+    const size = this.cell(TIER_COUNT, 0, 0, 0, 0);
     const filled = Object.fromEntries(VALUE_COLUMNS.map((name) => [name, new Float64Array(size)]));
     const hasTier = new Uint8Array(TIER_COUNT);
     for (let row = 0; row < rows.count; row++) {
@@ -85,17 +85,11 @@ export class TraceTable {
     );
   }
 
-  get #cellsOfTier(): number {
-    return (
-      this.specLengths.length * this.kvBudgets.length * this.promptLengths.length * this.batchSizes.length
-    );
-  }
-
   /** Fills a tier that was not measured from FP16. */
   #deriveTier(tier: number): void {
     const factor = TIER_LATENCY[tier];
     const { columns } = this;
-    const cellsOfTier = this.#cellsOfTier;
+    const cellsOfTier = this.cell(1, 0, 0, 0, 0);
     for (let cell = 0; cell < cellsOfTier; cell++) {
       const to = tier * cellsOfTier + cell;
       columns.ttft_p50_ms[to] = columns.ttft_p50_ms[cell] * factor;

@@ -10,7 +10,7 @@ import { chooseTask } from '../scenario.ts';
 import type { ServeAction, ServeObservation, ServeState } from '../schema.ts';
 import { episodeState } from '../serve-episode.ts';
 import { serveTasks } from '../serve-task.ts';
-import { isRefusal, RealClient } from './real-client.ts';
+import { failureCode, RealClient } from './real-client.ts';
 import { RealEpisode, type RealServer } from './real-episode.ts';
 import type { RealSettings } from './real-settings.ts';
 import { ServerControls } from './server-controls.ts';
@@ -57,7 +57,7 @@ async function firstModel(client: RealClient, settings: RealSettings, signal: Ab
   const models = await client.models(signal);
   if ('outcome' in models) {
     throw new EnvironmentError(
-      isRefusal(models) ? 'REAL_SERVER_REFUSED' : 'REAL_SERVER_UNREACHABLE',
+      failureCode(models) ?? 'REAL_SERVER_UNREACHABLE',
       `${client.describe(models, '/models')}. LLMSERVE_REAL_MODEL names a model without the list`,
     );
   }

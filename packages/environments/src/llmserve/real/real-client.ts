@@ -279,8 +279,14 @@ export function connectionFailure(error: unknown): RealFailure {
 }
 
 /** True when neither a retry nor another action helps: key, model or fields of the requests are wrong. */
-export function isRefusal({ status }: RealFailure): boolean {
+function isRefusal({ status }: RealFailure): boolean {
   return status !== null && status >= 400 && status < 500 && ![408, 409, 429].includes(status);
+}
+
+/** Code of the error that a failure ends the session with; `null` for those that come and go. */
+export function failureCode(failure: RealFailure) {
+  if (failure.outcome === 'connection') return 'REAL_SERVER_UNREACHABLE';
+  return isRefusal(failure) ? 'REAL_SERVER_REFUSED' : null;
 }
 
 /**

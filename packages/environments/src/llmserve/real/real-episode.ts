@@ -21,8 +21,7 @@ import {
   type RealWindowFigures,
   windowFigures,
 } from './play-window.ts';
-import type { RealClient } from './real-client.ts';
-import { isRefusal } from './real-client.ts';
+import { failureCode, type RealClient } from './real-client.ts';
 import type { RealSettings } from './real-settings.ts';
 import type { AppliedAction, ServerControls, VllmReading } from './server-controls.ts';
 import { type ClientPrecision, clientPrecision } from './warm-up.ts';
@@ -145,16 +144,11 @@ export class RealEpisode {
     const precision = clientPrecision(answers, ended, settings.timeScale);
     const shown = serverReading(played, { ...ended, atEnd: after });
     if (shown) this.#estimate?.see(inForce(action, applied), shown);
-    return this.#settle(played, figures, applied, after, precision);
+    return this.#settle({ played, figures, applied, precision }, after);
   }
 
-  #settle(
-    played: PlayedWindow,
-    figures: RealWindowFigures,
-    applied: AppliedAction,
-    reading: VllmReading | null,
-    precision: ClientPrecision | null,
-  ): number {
+  #settle(measured: MeasuredWindow, reading: VllmReading | null): number {
+    const { played, figures, applied } = measured;
     const { task } = this;
     const phase = task.phases[this.requests.phases[this.window]];
     const { completionTokens, owedTokens, cost } = figures;
@@ -211,14 +205,7 @@ export class RealEpisode {
     };
     const told = ((reading?.kvTokens ?? 0) * this.#supposed.kv_bytes_per_token) / 1e9;
     this.#kvPoolGb = meanGb(applied, ({ kv_pool }) => kv_pool) ?? told;
-    this.report = realReport(this.#server, this, {
-      applied,
-      notObserved,
-      components,
-      played,
-      figures,
-      precision,
-    });
+    this.report = realReport(this.#server, this, { ...measured, notObserved, components });
     return reward;
   }
 }
@@ -263,16 +250,11 @@ function serverReading(
 }
 
 function requireAnswers({ requests }: PlayedWindow, client: RealClient): void {
-  const failures = requests.map(({ answer }) => answer.failure);
-  const [first] = failures;
-  if (!first) return;
+  const first = requests[0]?.answer.failure;
+  const code = first && failureCode(first);
+  if (!code || requests.some(({ answer: { failure } }) => !failure || failureCode(failure) !== code)) return;
   const ending = `All ${requests.length} requests of the window failed, so that it counts as not played: step again`;
-  if (failures.every((failure) => failure?.outcome === 'connection')) {
-    throw new EnvironmentError('REAL_SERVER_UNREACHABLE', `${client.describe(first)}. ${ending}`);
-  }
-  if (failures.every((failure) => failure !== null && isRefusal(failure))) {
-    throw new EnvironmentError('REAL_SERVER_REFUSED', `${client.describe(first)}. ${ending}`);
-  }
+  throw new EnvironmentError(code, `${client.describe(first)}. ${ending}`);
 }
 
 type EngineMemory = NonNullable<AppliedAction['endpoint']>['engines'][number]['memory_gib'];
@@ -298,13 +280,16 @@ type UnobservedFigure =
   | 'spec_acceptance_rate'
   | 'eviction_events';
 
-interface ReportedWindow {
-  readonly applied: AppliedAction;
-  readonly notObserved: readonly UnobservedFigure[];
-  readonly components: RewardComponents;
+interface MeasuredWindow {
   readonly played: PlayedWindow;
   readonly figures: RealWindowFigures;
+  readonly applied: AppliedAction;
   readonly precision: ClientPrecision | null;
+}
+
+interface ReportedWindow extends MeasuredWindow {
+  readonly notObserved: readonly UnobservedFigure[];
+  readonly components: RewardComponents;
 }
 
 /** What the server is, and what it takes, for `metadata`. */

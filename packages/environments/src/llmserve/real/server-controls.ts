@@ -2,8 +2,14 @@ import { EnvironmentError } from '@servegym/openenv/definition';
 import { z } from 'zod';
 import type { ServeAction, ServeKnob } from '../schema.ts';
 import { servingConfig } from '../serve-episode.ts';
-import type { RealClient } from './real-client.ts';
-import { connectionFailure, describeFailure, httpFailure, type RealFailure } from './real-client.ts';
+import {
+  connectionFailure,
+  describeFailure,
+  failureCode,
+  httpFailure,
+  type RealClient,
+  type RealFailure,
+} from './real-client.ts';
 import type { RealSettings } from './real-settings.ts';
 
 /** Effect of an action at a real server. */
@@ -129,7 +135,7 @@ export class ServerControls {
 
   #refusal(failure: RealFailure): EnvironmentError {
     return new EnvironmentError(
-      failure.outcome === 'connection' ? 'REAL_SERVER_UNREACHABLE' : 'REAL_SERVER_REFUSED',
+      failureCode(failure) ?? 'REAL_SERVER_REFUSED',
       describeFailure(failure, this.#knobsUrl, this.#settings.apiKey),
     );
   }

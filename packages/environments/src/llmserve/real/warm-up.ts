@@ -1,6 +1,6 @@
 import { EnvironmentError } from '@servegym/openenv/definition';
 import type { ServeTask } from '../serve-task.ts';
-import { isRefusal, promptText, type RealAnswer, type RealClient } from './real-client.ts';
+import { failureCode, promptText, type RealAnswer, type RealClient } from './real-client.ts';
 import type { RealSettings } from './real-settings.ts';
 import type { ServerControls, VllmReading } from './server-controls.ts';
 
@@ -39,13 +39,11 @@ export async function warmUp(
     return client.complete({ prompt, outputTokens: OUTPUT_TOKENS, priority: PRIORITY }, model, signal);
   };
   const { failure } = await ask();
-  if (failure?.outcome === 'connection') {
-    throw new EnvironmentError('REAL_SERVER_UNREACHABLE', client.describe(failure));
+  if (failure !== null) {
+    const code = failureCode(failure);
+    if (code !== null) throw new EnvironmentError(code, client.describe(failure));
   }
-  if (failure !== null && isRefusal(failure)) {
-    throw new EnvironmentError('REAL_SERVER_REFUSED', client.describe(failure));
-  }
-  // Other failures come and go: the windows show them.
+  // Failures that come and go: the windows show them.
   if (failure !== null || settings.timeScale <= 1) return null;
   const round = () => Promise.all(Array.from({ length: REQUESTS_PER_ROUND }, ask));
   for (let i = 0; i < COMPILING_ROUNDS && !signal.aborted; i++) await round();
