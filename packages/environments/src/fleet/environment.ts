@@ -125,7 +125,11 @@ export const fleet = {
   traceRequests: traceFleetRequests,
   anchors: { ...fleetReturns, controlledReturn, controlledTotals, bound: fleetReturnBound, of: fleetAnchors },
   grading: {
-    unplayedReward: (episode) => -fullBill(episode),
+    // The bill of all GPUs, with nobody served.
+    unplayedReward({ task, profiles }) {
+      const usdPerHour = Math.max(...profiles.map(({ gpu }) => gpu.count * gpu.usdPerHour));
+      return -(task.maxReplicas * usdPerHour * task.windowSeconds) / 3600 / task.referenceUsd;
+    },
     tuned: ({ rule }) => rule,
     shown: ['default', 'rule', 'clairvoyant'],
     figures: ({ totals }) => ({
@@ -155,9 +159,3 @@ export const fleet = {
   FleetEpisode,
   FleetAnchors
 >;
-
-/** Bill of a window in which all GPUs are in use and nobody is served, in rewards. */
-function fullBill({ task, profiles }: FleetEpisode): number {
-  const usdPerHour = Math.max(...profiles.map(({ gpu }) => gpu.count * gpu.usdPerHour));
-  return (task.maxReplicas * usdPerHour * task.windowSeconds) / 3600 / task.referenceUsd;
-}

@@ -201,15 +201,11 @@ export function scaleFleetArrivals(task: FleetTask, factor: number): FleetTask {
 }
 
 function burstier(stream: RequestStream): RequestStream {
-  const { surges = stream.class === 'interactive' ? SURGES : [] } = stream.rate;
-  const more = surges === SURGES ? surges : surges.map(moreOften);
-  return { ...stream, rate: { ...stream.rate, surges: more } };
-}
-
-function moreOften({ everySeconds, factor: [least, most], ...rest }: Surges): Surges {
-  return {
+  const added = stream.class === 'interactive' ? SURGES : [];
+  const more = stream.rate.surges?.map(({ everySeconds, factor: [least, most], ...rest }) => ({
     ...rest,
     everySeconds: everySeconds / BURSTIER,
-    factor: [1 + BURSTIER * (least - 1), 1 + BURSTIER * (most - 1)],
-  };
+    factor: [1 + BURSTIER * (least - 1), 1 + BURSTIER * (most - 1)] as const,
+  }));
+  return { ...stream, rate: { ...stream.rate, surges: more ?? added } };
 }

@@ -13,7 +13,7 @@ import { type FleetRequests, requestPrices } from './fleet-requests.ts';
 import type { FleetTask } from './fleet-task.ts';
 
 /** One class over one window. */
-export class ClassLedger {
+class ClassLedger {
   arrived = 0;
   completed = 0;
   /** Completed inside their objectives. */

@@ -147,16 +147,14 @@ export const serveTasks = new Tasks<ServeTask, TaskId>(SERVE_TASKS, {
   mark: 'phases',
 });
 
-type Masked = Pick<ServeTask, 'defaultAction' | 'maskedKnobs'>;
-
 /** The knobs that a task leaves free, in the order of the action. */
-export function activeKnobs({ maskedKnobs = [] }: Pick<Masked, 'maskedKnobs'>): readonly ServeKnob[] {
+export function activeKnobs({ maskedKnobs = [] }: Pick<ServeTask, 'maskedKnobs'>): readonly ServeKnob[] {
   return SERVE_KNOBS.filter((knob) => !maskedKnobs.includes(knob));
 }
 
 /** Values of a knob that a task leaves: all of them, or, where it masks the knob, its default. */
 export function unmaskedValues<Knob extends ServeKnob>(
-  { defaultAction, maskedKnobs }: Masked,
+  { defaultAction, maskedKnobs }: Pick<ServeTask, 'defaultAction' | 'maskedKnobs'>,
   knob: Knob,
   values: readonly ServeAction[Knob][],
 ): readonly ServeAction[Knob][] {

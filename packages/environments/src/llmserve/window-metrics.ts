@@ -71,7 +71,11 @@ export class WindowMetrics {
 
   /** Reads what `cluster` has logged since its logs were cleared. `end` is the window's last tick. */
   collect(cluster: Cluster, requests: EpisodeRequests, task: ServeTask, window: number, end: number): void {
-    this.#clear();
+    for (const metrics of this.classes) metrics.clear();
+    this.ttft.clear();
+    this.interTokenLatency.clear();
+    this.arrived = this.promptTokensArrived = this.completed = this.rejected = 0;
+    this.outputTokens = this.preemptions = this.draftTokens = this.acceptedTokens = this.owedTokens = 0;
     for (let id = requests.windowStarts[window]; id < requests.windowStarts[window + 1]; id++) {
       this.arrived++;
       this.promptTokensArrived += requests.inputTokens[id];
@@ -137,14 +141,6 @@ export class WindowMetrics {
     metrics.judged++;
     if (attained) metrics.attained++;
     else metrics.violations++;
-  }
-
-  #clear(): void {
-    for (const metrics of this.classes) metrics.clear();
-    this.ttft.clear();
-    this.interTokenLatency.clear();
-    this.arrived = this.promptTokensArrived = this.completed = this.rejected = 0;
-    this.outputTokens = this.preemptions = this.draftTokens = this.acceptedTokens = this.owedTokens = 0;
   }
 }
 

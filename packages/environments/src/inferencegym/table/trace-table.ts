@@ -165,18 +165,17 @@ export async function readTableRows(file: Uint8Array): Promise<TableRows> {
       compressors: COMPRESSORS,
     });
     for (const [at, row] of rows.entries()) {
-      for (const column of present) columns[column]![at] = numberOf(row[column]);
+      for (const column of present) {
+        const value: unknown = row[column];
+        const isNumber = typeof value === 'number' || typeof value === 'bigint';
+        columns[column]![at] = isNumber ? Number(value) : Number.NaN;
+      }
     }
     return { count, columns, conditions: readConditions(metadata.key_value_metadata ?? []) };
   } catch (error) {
     if (error instanceof EnvironmentError) throw error;
     throw new EnvironmentError('NOT_PARQUET', `Expected a Parquet file: ${(error as Error).message}`);
   }
-}
-
-function numberOf(cell: unknown): number {
-  if (typeof cell === 'number') return cell;
-  return typeof cell === 'bigint' ? Number(cell) : Number.NaN;
 }
 
 function readConditions(

@@ -246,7 +246,7 @@ const LONGEST_SENTENCE = 500;
 const SHORTEST_KEY = 8;
 
 /** The sentence in the body of an error: OpenAI's, FastAPI's and TGI's forms, else the text. */
-export function serverSentence(body: string): string {
+function serverSentence(body: string): string {
   let parsed: unknown;
   try {
     parsed = JSON.parse(body);

@@ -7,7 +7,7 @@ import { maskUrls } from '@servegym/openenv/mask-urls';
  * changed while it serves.
  */
 const REAL_PROVIDERS = ['openai', 'vllm', 'servegym'] as const;
-export type RealProvider = (typeof REAL_PROVIDERS)[number];
+type RealProvider = (typeof REAL_PROVIDERS)[number];
 
 /** Numbers among the settings: variable, usual value, least and most. Those whose least is whole are whole. */
 const NUMBERS = {
