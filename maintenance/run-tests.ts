@@ -10,7 +10,6 @@ import { dirname, join, relative, resolve } from 'node:path';
 
 /** Tests of what is packed and published. `npm run test:release` runs them; without it, only who names them. */
 const RELEASE = join(import.meta.dirname, 'release-tests');
-/** The folders that have tests. */
 const ROOTS = ['packages', 'clients', 'deploy', 'notebooks', 'maintenance', 'benchmarks'];
 /** A file that takes longer hangs: ten times what the longest takes on two cores. */
 const FILE_SECONDS = 1800;

@@ -152,11 +152,7 @@ function readEpisodeLog(
  * @param played options of the reset of the session that the log may be of, and whether the request names it
  * @throws EnvironmentError `SEED_REQUIRED` when neither tells the seed and the schema has no default
  */
-function loggedOptions(
-  { options, given }: GivenOptions,
-  played: ResetOptions | undefined,
-  isNamed: boolean,
-): ResetOptions {
+function loggedOptions({ options, given }: GivenOptions, played: ResetOptions | undefined, isNamed: boolean) {
   const differs = (option: string) =>
     given.has(option) && !isDeepStrictEqual(options[option], played?.[option]);
   const isOfSession = played && !differs('task_id') && (isNamed || !differs('seed'));

@@ -134,13 +134,8 @@ function flawOf(request: unknown): string | undefined {
   return validId ? undefined : "expected 'id' to be a string, an integer or null";
 }
 
-function failure(
-  id: JsonRpcId,
-  code: JsonRpcErrorCode,
-  message: string,
-  data: unknown = null,
-): JsonRpcResponse {
-  return { jsonrpc: '2.0', id, error: { code, message, data } };
+function failure(id: JsonRpcId, code: JsonRpcErrorCode, message: string, data: unknown = null) {
+  return { jsonrpc: '2.0' as const, id, error: { code, message, data } };
 }
 
 /** The code that the SDK's own transport gives for a session that is not there. */
@@ -225,11 +220,7 @@ export function streamableHttp({ definition, sessions, requestSessions, tools }:
     }
   }
 
-  async function sessionFor(
-    context: Context,
-    tool: EnvironmentTool,
-    sessionId: string | undefined,
-  ): Promise<Session> {
+  async function sessionFor(context: Context, tool: EnvironmentTool, sessionId: string | undefined) {
     const open = () => {
       const opened = sessions.open(requestSessions.caller(context).name);
       requestSessions.remember(context, opened);

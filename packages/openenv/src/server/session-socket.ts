@@ -100,12 +100,7 @@ function observationText({ observation, reward, done, metadata }: StepResult): s
 }
 
 /** Tools for clients before OpenEnv 0.4, which call them by actions of a reserved `type`. */
-async function toolStep(
-  payload: JsonObject,
-  session: Session,
-  tools: EnvironmentTools,
-  caller: Caller,
-): Promise<string> {
+async function toolStep(payload: JsonObject, session: Session, tools: EnvironmentTools, caller: Caller) {
   const reply = (observation: object) => observationText({ observation, reward: null, done: false });
   if (payload.type === 'list_tools') return reply({ tools: listingsOf(tools) });
   const name = String(payload.tool_name ?? '');

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JSON_RPC_ERROR_CODES } from '../protocol/messages.ts';
 import { isJsonObject, type JsonObject } from '../protocol/read-json.ts';
-import { at, type Checks, compared, type Finding, inSession, notApplicable, shown } from './check.ts';
+import { at, type Checks, compared, inSession, notApplicable, shown } from './check.ts';
 import { type Answer, EPISODE_ID, type Subject } from './subject.ts';
 
 /** Checks of episodes over HTTP, which a server in production does not have. */
@@ -111,11 +111,7 @@ export const HTTP_CRITERIA: Checks = {
 };
 
 /** Requires a path to answer 200 with fields of these types. */
-async function judge(
-  subject: Subject,
-  path: string,
-  fields: Readonly<Record<string, 'string' | 'object'>>,
-): Promise<Finding> {
+async function judge(subject: Subject, path: string, fields: Readonly<Record<string, 'string' | 'object'>>) {
   const { status, body } = await subject.get(path);
   const actual: Record<string, unknown> = { status_code: status };
   for (const field of Object.keys(fields)) {

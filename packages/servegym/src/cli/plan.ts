@@ -136,10 +136,7 @@ export const planCommand = () =>
   });
 
 /** Profiles of a model on the GPUs asked for: shipped ones, or estimates for a config.json. @throws InputError with those there are */
-function chosenProfiles(
-  { model, gpus, allow }: OptionValues<typeof options>,
-  own: ServedModel | undefined,
-): EngineProfile[] {
+function chosenProfiles({ model, gpus, allow }: OptionValues<typeof options>, own: ServedModel | undefined) {
   if (own !== undefined && !allow.includes('estimated'))
     throw new InputError(
       `--model ${model}: nothing was measured with it; allow profiles from data sheets with --allow estimated, or measure a server with it (servegym profile make URL) and tune that profile`,

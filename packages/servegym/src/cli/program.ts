@@ -16,7 +16,6 @@ interface Commands {
 const from = (load: () => Promise<object>, lines: Readonly<Record<string, string>>): Commands =>
   Object.fromEntries(Object.entries(lines).map(([name, line]) => [name, [line, load]]));
 
-/** Commands by their heading in the help. */
 const COMMANDS: Readonly<Record<string, Commands>> = {
   'Serve and simulate:': {
     serve: ['serve environments over OpenEnv, with the web console', () => import('./serve.ts')],
@@ -152,11 +151,7 @@ export async function buildProgram(words: readonly string[] | 'all'): Promise<Co
   return overrideExit(program);
 }
 
-async function addCommands(
-  parent: Command,
-  entries: Commands,
-  words: readonly string[] | 'all',
-): Promise<void> {
+async function addCommands(parent: Command, entries: Commands, words: readonly string[] | 'all') {
   for (const [name, [line, commands]] of Object.entries(entries)) {
     const isAsked = words === 'all' || words[0] === name;
     const command = isAsked && typeof commands === 'function' ? made(name, await commands()) : new Command();

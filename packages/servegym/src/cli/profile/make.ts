@@ -83,7 +83,6 @@ export type Making = MakeOptions & {
   readonly gpus: number;
 };
 
-/** Result of a calibration: the profile, and the report on it in both forms. */
 interface Made {
   readonly profile: EngineProfile;
   readonly json: unknown;

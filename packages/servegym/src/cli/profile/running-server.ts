@@ -160,11 +160,7 @@ function comparisonText(loads: readonly LoadComparison[]): string {
  * Facts from the server, options, and, for what neither says, an assumption: vLLM's defaults on the GPU of a profile, where
  * there is one.
  */
-function completeFacts(
-  told: ToldFacts,
-  settings: Launch['settings'],
-  profile: EngineProfile | undefined,
-): ServerFacts {
+function completeFacts(told: ToldFacts, settings: Launch['settings'], profile: EngineProfile | undefined) {
   const { model, engine = { name: 'unknown', version: 'unknown' }, blockTokens = BLOCK_TOKENS } = told;
   const isVllm = profile !== undefined && engine.name !== 'SGLang';
   const limits = { ...ASSUMED, ...(isVllm && vllmDefaults(profile)) };

@@ -135,10 +135,7 @@ async function readTask({ env, task: asked, servers }: TrainOptions): Promise<st
   throw new InputError(`expected a task of ${env}, one of ${all}, got ${asked}`);
 }
 
-async function trainAlone(
-  run: TrainingRun,
-  { threads, task: asked, out, json }: TrainOptions,
-): Promise<void> {
+async function trainAlone(run: TrainingRun, { threads, task: asked, out, json }: TrainOptions) {
   const folder = makeFolder(out ?? join('runs', `${runName(run)}-seed${run.seed}`));
   const { signal, close } = untilInterrupted();
   const started = performance.now();
