@@ -1,6 +1,6 @@
-import { AdmissionLists } from './admission-lists.ts';
 import { CompletionWheel } from './completion-wheel.ts';
 import { DECODING, type RequestTable } from './request-table.ts';
+import { AdmissionLists } from './slot-list.ts';
 
 /**
  * The decoding sequences while they advance in lockstep, one token each an iteration. `clock` counts those

@@ -1,8 +1,8 @@
 import type { AcceptanceSampler, EmissionSampler } from './acceptance-sampler.ts';
-import { AdmissionLists } from './admission-lists.ts';
 import { MAX_SPECULATION_DEPTH } from './engine-config.ts';
 import type { RequestTable } from './request-table.ts';
 import { enlarged } from './slot-buffer.ts';
+import { AdmissionLists } from './slot-list.ts';
 
 /** Verify steps drawn ahead: enough to amortise the visit of a sequence, few enough to waste little. */
 const HORIZON = 32;

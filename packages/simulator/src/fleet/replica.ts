@@ -77,9 +77,8 @@ export class Replica {
   }
 
   /** Goes back to where the snapshot of a replica with the same slot, ordinal and pool was taken. */
-  restore(snapshot: ReturnType<Replica['snapshot']>): void {
-    const { scraped, linkIdleFrom, engine, state, readyAt, goneAt, wants, slowdown } = snapshot;
-    Object.assign(this, { state, readyAt, goneAt, wants, slowdown });
+  restore({ scraped, linkIdleFrom, engine, ...own }: ReturnType<Replica['snapshot']>): void {
+    Object.assign(this, own);
     Object.assign(this.target, scraped);
     this.link.idleFrom = linkIdleFrom;
     this.engine.restore(engine);

@@ -10,7 +10,6 @@ type Columns = Pick<SimulationRun, 'ids' | 'queueMs' | 'ttftMs' | 'tpotMs' | 'e2
 export class RunCollector {
   private lastTokenMs = 0;
   private count = 0;
-  private capacity: number;
   private ids = new Int32Array(0);
   private queueMs = new Float64Array(0);
   private arrivalMs = new Float64Array(0);
@@ -23,7 +22,6 @@ export class RunCollector {
    * @param keeps Columns beside the latencies.
    */
   constructor(capacity: number, keeps: 'latencies' | 'requests' | 'requests and arrivals') {
-    this.capacity = capacity;
     this.ttftMs = new Float64Array(capacity);
     this.tpotMs = new Float64Array(capacity);
     this.e2eMs = new Float64Array(capacity);
@@ -36,7 +34,7 @@ export class RunCollector {
   /** Takes what an engine has completed since it was last asked. @param origin Tick at which its clock began. */
   take(engine: Engine, origin: number): void {
     const { count, ids, arrivals, scheduled, firstTokens, lastTokens, outputs } = engine.completions;
-    while (this.count + count > this.capacity) this.grow();
+    while (this.count + count > this.ttftMs.length) this.grow();
     const { queueMs, arrivalMs, ttftMs, tpotMs, e2eMs } = this;
     // The processes of a front end answer in no order.
     let latest = Number.NEGATIVE_INFINITY;
@@ -70,8 +68,7 @@ export class RunCollector {
 
   /** Doubles the room for latencies: only of a run that is summarized is the number of requests not known before. */
   private grow(): void {
-    this.capacity *= 2;
     for (const name of ['ttftMs', 'tpotMs', 'e2eMs'] as const)
-      this[name] = enlarged(this[name], this.capacity);
+      this[name] = enlarged(this[name], 2 * this[name].length);
   }
 }

@@ -2,6 +2,7 @@ import { Engine } from '../engine/engine.ts';
 import { expectInteger, type IterationSpan } from '../engine/engine-config.ts';
 import { addCounters, type EngineRequest, zeroCounters } from '../engine/engine-log.ts';
 import { LatencyHistogram } from '../engine/latency-histogram.ts';
+import type { PromptPrefix } from '../engine/prefix-cache.ts';
 import { msFromTicks, TICKS_PER_S, ticksFromMs } from '../engine/ticks.ts';
 import type { RouterPolicy } from '../policy/built-in.ts';
 import { PolicyRun, startPolicy } from '../policy/policy.ts';
@@ -17,7 +18,6 @@ import { Router } from './router.ts';
 import type { RunCollector } from './run-collector.ts';
 import type { EngineSettings, SimulationOptions } from './simulation-options.ts';
 import type { SimulationTotals } from './simulation-run.ts';
-import { promptPrefix, tracedRequest } from './traced-request.ts';
 
 /** Requests handed to the engine at a time: enough to amortise the call, few enough for its table to stay in the first cache. */
 const CHUNK = 128;
@@ -146,7 +146,7 @@ export class TraceServer {
   submit(requests: Trace, isWhole: boolean): void {
     const first = this.submitted;
     const { prefixBlocks } = requests;
-    const { prefixCaching = true, concurrency, priorities } = this.options;
+    const { prefixCaching = true, concurrency } = this.options;
     const chains = isWhole && prefixCaching && prefixBlocks ? PromptChains.of(prefixBlocks) : null;
     if (requests.followUps !== undefined || concurrency !== undefined) {
       if (first > 0) {
@@ -160,12 +160,37 @@ export class TraceServer {
         this.runUntil(ticksFromMs(this.latestMs) - this.origin);
         this.shiftClock();
       }
-      const request = tracedRequest(requests, i, first + i, this.origin, priorities, chains);
+      const request = this.tracedRequest(requests, i, first + i, chains);
       if (this.patience.length > 0) this.giveUpUntil(request.arrival);
       this.send(request, requests, i);
       this.latestMs = requests.arrivalMs[i];
       this.submitted++;
     }
+  }
+
+  /**
+   * Request `at` of a trace as an engine takes it under the number `id`.
+   * @param chains The trace's hashes, when all of them are known; else they are taken one by one.
+   * @param arrival Tick; default the trace's arrival.
+   */
+  private tracedRequest(
+    trace: Trace,
+    at: number,
+    id: number,
+    chains: PromptChains | null,
+    arrival = ticksFromMs(trace.arrivalMs[at]) - this.origin,
+  ): EngineRequest {
+    const { priorities } = this.options;
+    const { inputTokens, outputTokens, adapters, prefixBlocks } = trace;
+    return {
+      id,
+      arrival,
+      input: inputTokens[at],
+      output: outputTokens[at],
+      priority: priorities === undefined ? 0 : priorities[id],
+      adapter: adapters === undefined ? 0 : adapters.of[at],
+      prefix: prefixBlocks === undefined ? null : promptPrefix(trace, prefixBlocks, at, chains),
+    };
   }
 
   /** Sends request `at` of a trace to an engine. Answers false when it is refused. */
@@ -245,7 +270,6 @@ export class TraceServer {
   /** Serves all requests, each of which is submitted when no iteration that it could see has begun. */
   private serveClosedLoop(requests: Trace, loop: ClosedLoop, chains: PromptChains | null): void {
     const { engines } = this;
-    const { priorities } = this.options;
     this.submitted = requests.arrivalMs.length;
     for (;;) {
       const arrival = loop.nextArrival - this.origin;
@@ -260,7 +284,7 @@ export class TraceServer {
       if (arrival <= begin) {
         if (arrival === Number.POSITIVE_INFINITY) return;
         const at = loop.take();
-        const request = tracedRequest(requests, at, at, this.origin, priorities, chains, arrival);
+        const request = this.tracedRequest(requests, at, at, chains, arrival);
         if (!this.send(request, requests, at)) loop.answer(at, arrival + this.origin);
         continue;
       }
@@ -334,4 +358,20 @@ function expectReplicas(name: string, count: number): void {
 
 function refused(message: string): SimulatorError {
   return new SimulatorError('SIMULATION_OPTION', message);
+}
+
+/** The block hashes of request `at`: in the chunks of `chains`, or one by one. */
+function promptPrefix(
+  { inputTokens, outputTokens }: Trace,
+  prefixBlocks: NonNullable<Trace['prefixBlocks']>,
+  at: number,
+  chains: PromptChains | null,
+): PromptPrefix {
+  if (chains !== null) return chains.prefixOf(at, inputTokens[at], outputTokens[at]);
+  const { blockTokens: chunkTokens, ids, offsets, namesAnswers = false } = prefixBlocks;
+  const named = (offsets[at + 1] - offsets[at]) * chunkTokens;
+  return {
+    ...{ chunkTokens, ids: ids.subarray(offsets[at], offsets[at + 1]) },
+    ...(namesAnswers && { namedTokens: Math.min(named, inputTokens[at] + outputTokens[at]) }),
+  };
 }
