@@ -256,7 +256,8 @@ export class FleetEpisode {
   /** State that the rest of the episode depends on. */
   snapshot() {
     return {
-      fleet: this.fleet.snapshot(),
+      // Named, as declarations can name none of the types in it.
+      fleet: this.fleet.snapshot() as ReturnType<Fleet['snapshot']>,
       window: this.window,
       totals: { ...this.totals },
       action: this.action,

@@ -150,8 +150,8 @@ function estimateCommand({ status, gpu, model, weights }: EngineProfile): string
 /** Below this share the measurements say too little about a coefficient to call it measured. */
 const LEAST_DETERMINED = 0.3;
 
-export const staticBatchForm = {
-  json({ profile, rows, overflowing, determined }: StaticBatchCalibration) {
+export const staticBatchForm: Required<Form<StaticBatchCalibration>> = {
+  json({ profile, rows, overflowing, determined }) {
     const compared = ({ batch, inputTokens, outputTokens, latencyS, predictedS }: ComparedRow) => ({
       ...{ batch, input_tokens: inputTokens, output_tokens: outputTokens },
       ...{ measured_s: latencyS, predicted_s: predictedS },
@@ -167,7 +167,7 @@ export const staticBatchForm = {
       overflowing: overflowing.map(compared),
     };
   },
-  text({ profile, rows, overflowing, determined }: StaticBatchCalibration) {
+  text({ profile, rows, overflowing, determined }) {
     const label = ({ batch, inputTokens, outputTokens }: ComparedRow) =>
       `${batch} x (${inputTokens} + ${outputTokens})`;
     return [
