@@ -13,22 +13,18 @@ const BINS = (LAST_EXPONENT - FIRST_EXPONENT) << MANTISSA_BITS;
 const bits = new DataView(new ArrayBuffer(8));
 
 /** The bin that a duration falls into. */
-export function binOf(ticks: number): number {
+function binOf(ticks: number): number {
   bits.setFloat64(0, ticks);
   const bin = (bits.getInt32(0) >> SHIFT) - FIRST_BIN;
   return bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin;
 }
 
+/** Smallest value of each bin, ticks. */
 const binStarts = Float64Array.from({ length: BINS + 1 }, (_, bin) => {
   bits.setInt32(0, (bin + FIRST_BIN) << SHIFT);
   bits.setInt32(4, 0);
   return bits.getFloat64(0);
 });
-
-/** Smallest value of a bin, ticks. */
-export function binStart(bin: number): number {
-  return binStarts[bin];
-}
 
 /**
  * A histogram of durations in logarithmic bins (32 an octave), for inter-token latencies: millions of samples in a
@@ -59,7 +55,7 @@ export class LatencyHistogram {
     const lastBin = binOf(first + step * (count - 1));
     let done = 0;
     while (bin < lastBin) {
-      const reached = Math.ceil((binStart(bin + 1) - first) / step);
+      const reached = Math.ceil((binStarts[bin + 1] - first) / step);
       if (reached > done) this.addToBin(bin, (reached - done) * weight);
       done = reached;
       bin++;
@@ -75,20 +71,20 @@ export class LatencyHistogram {
     for (let bin = this.lowest; bin <= this.highest; bin++) {
       const count = this.counts[bin];
       if (below + count >= target && count > 0) {
-        const lower = binStart(bin);
-        const width = binStart(bin + 1) - lower;
+        const lower = binStarts[bin];
+        const width = binStarts[bin + 1] - lower;
         return (lower + width * ((target - below) / count)) / TICKS_PER_MS;
       }
       below += count;
     }
-    return binStart(this.highest + 1) / TICKS_PER_MS;
+    return binStarts[this.highest + 1] / TICKS_PER_MS;
   }
 
   /** Mean, ms, as if samples lay in the middle of their bins; 0 when empty. */
   meanMs(): number {
     let sum = 0;
     for (let bin = this.lowest; bin <= this.highest; bin++) {
-      sum += (this.counts[bin] * (binStart(bin) + binStart(bin + 1))) / 2;
+      sum += (this.counts[bin] * (binStarts[bin] + binStarts[bin + 1])) / 2;
     }
     return this.total === 0 ? 0 : sum / this.total / TICKS_PER_MS;
   }
@@ -160,9 +156,9 @@ export class StepLatencies {
     for (let n = 1; n <= most; n++) {
       const bin = binOf(ticks / n);
       this.bins[n] = bin;
-      this.from = Math.max(this.from, n * binStart(bin));
+      this.from = Math.max(this.from, n * binStarts[bin]);
       // A tick earlier than the next bin starts: just before it, the quotient may be rounded up into it.
-      this.to = Math.min(this.to, n * (binStart(bin + 1) - 1));
+      this.to = Math.min(this.to, n * (binStarts[bin + 1] - 1));
     }
   }
 }
