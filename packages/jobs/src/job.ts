@@ -216,7 +216,9 @@ function canonicalJson(value: Json): string {
 /** Attempts before a job counts as failed. */
 export const MOST_ATTEMPTS = 3;
 
+const FIRST_DELAY_MS = 200;
+
 /** Time to wait after the given attempt (counted from 1), which doubles from one to the next, ms. */
 export function attemptDelayMs(attempt: number): number {
-  return 200 * 2 ** (attempt - 1);
+  return FIRST_DELAY_MS * 2 ** (attempt - 1);
 }
